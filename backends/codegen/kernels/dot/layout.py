@@ -179,6 +179,7 @@ def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
         has_runs=_run(plan) > 0,
         adds=plan.depth_units > 1 or _chain_piece(plan) > 0,
         begins_anew=_chain_piece(plan) > 0,
+        b_is_far=plan.rhs_is_far,
     )
 
 

@@ -13,24 +13,22 @@ from functools import cache
 
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers, in_words, numbers_of
-from xlalite.backends.codegen.kernels.dot.tilings import FEW_ROWS, MAX_ROWS, Form, Tiling, inner_tilings, outer_tilings
+from xlalite.backends.codegen.kernels.dot.reading import (
+    LEAST_RUN,
+    RUN_BYTES,
+    depth_limit,
+    depth_where_it_lies,
+    even_depth,
+    is_fetched_ahead,
+    packs_rhs,
+    reads_lhs,
+)
+from xlalite.backends.codegen.kernels.dot.tilings import FEW_ROWS, Form, Tiling, inner_tilings, outer_tilings
 from xlalite.backends.codegen.kernels.dot.transfer import OperandCycles, fetch_cycles, operand_cycles
 from xlalite.backends.codegen.kernels.dot.view import DotView, view_of
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.records import dataclass
-
-_PACKED_ROWS = 64
-"""Rows for which packing the right operand pays even where it stays in the second cache as it lies."""
-
-_LEAST_RUN = 48
-"""Terms in a row from which on an operand is read run by run."""
-
-_SHORT_RUN = 16
-"""Terms in a row from which on several runs are read one after the other by a tile."""
-
-_LEAST_ROWS = 7
-"""Rows that one stride walks through from which on a left operand is read where it lies."""
 
 _MOST_WORDS = 768
 """Words of a row that are packed at a time."""
@@ -55,16 +53,6 @@ _STREAMS = 4
 
 _LEAST_PART = 32
 """Rows that are worth sums of their own: adding those to the others' moves a sixteenth of what the rows hold."""
-
-_FAR_DEPTH = 64
-"""Terms of a piece of depth where the right operand is read where it lies, and that is far away.
-
-With 683, each in a page of its own, [12,4096] by [4096,1024] takes 455 us instead of 360, [16,2048] by [2048,2048] 740
-instead of 575.
-"""
-
-_RUN_BYTES = 2048
-"""Memory that is fetched ahead only if at least so much of it follows one another."""
 
 _SUM_BYTES = 16 << 10
 """Sums that stay in the nearest cache beside the rows that are read."""
@@ -109,6 +97,7 @@ class DotPlan:
         overlaps: Whether the last tile of rows of a piece begins in the one before where there are too few rows.
         flipped: Whether the view is that of a single column as a row.
         streams: Rows of the right operand that are read side by side with form STREAM.
+        rhs_is_far: Whether tiles read a few columns of many rows of a right operand that comes from far away.
     """
 
     form: Form
@@ -130,6 +119,7 @@ class DotPlan:
     overlaps: bool = False
     flipped: bool = False
     streams: int = 0
+    rhs_is_far: bool = False
 
     @property
     def packed_elements(self) -> int:
@@ -271,7 +261,7 @@ def _stream(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> 
     line_bytes = view.n * numbers.kept.size_bytes
     fits = -(-line_bytes * view.m // _SUM_BYTES)
     parts = max(1, min(_PIECES // (view.batch_count * fits), view.k // _LEAST_PART))
-    runs = min(_PIECES // parts, 1 << max(line_bytes // _RUN_BYTES, 1).bit_length() - 1)
+    runs = min(_PIECES // parts, 1 << max(line_bytes // RUN_BYTES, 1).bit_length() - 1)
     pieces = max(runs, 2 if view.batch_count * parts == 1 else 1, fits)
     columns = -(-view.n // (pieces * 2 * lanes)) * 2 * lanes
     depth = max(-(-view.k // parts), 1)
@@ -286,19 +276,19 @@ def _outer(
     form: Form, view: DotView, numbers: Numbers, lanes: int, target: TargetInfo, *, may_overlap: bool = False
 ) -> Iterator[DotPlan]:
     """The plans that read the left operand where it lies, or pack it, as far as either comes into question."""
-    limit = _depth_limit(view, numbers, lanes, target)
+    limit = depth_limit(view, numbers, lanes, target)
     # Sums that lie transposed, or among others, are not added to those of an earlier piece of depth.
     is_whole = form is Form.ROWS or view.rhs.looked_up
-    depth = max(view.k, 1) if is_whole else _depth_where_it_lies(view, limit)
-    is_read = depth > 0 and _reads_lhs(view, numbers, depth)
+    depth = max(view.k, 1) if is_whole else depth_where_it_lies(view, limit)
+    is_read = depth > 0 and reads_lhs(view, numbers, depth)
     if is_read:
         plan = _outer_plan(form, view, numbers, lanes, target, depth, packs_lhs=False, may_overlap=may_overlap)
         if plan.overlaps and (view.m - 1) % plan.unit_rows + 1 < plan.rows:
             plan = _outer_plan(form, view, numbers, lanes, target, depth, packs_lhs=False)
         yield plan
     outer, walk = view.lhs.outer, view.lhs.depth
-    if not is_read or not outer.is_single or walk.run < min(depth, _LEAST_RUN) or outer.stride == 1 != walk.stride:
-        depth = max(view.k, 1) if is_whole else _even_depth(view, limit)
+    if not is_read or not outer.is_single or walk.run < min(depth, LEAST_RUN) or outer.stride == 1 != walk.stride:
+        depth = max(view.k, 1) if is_whole else even_depth(view, limit)
         yield _outer_plan(form, view, numbers, lanes, target, depth, packs_lhs=True)
 
 
@@ -319,7 +309,7 @@ def _outer_plan(
     restarts = 0 if packs_lhs or view.lhs.depth.run >= depth else view.k // view.lhs.depth.run
     tilings = outer_tilings(form, view, lanes, target, row_run, restarts, packs_lhs=packs_lhs, may_overlap=may_overlap)
     best = min(tilings, key=lambda tiling: tiling.cycles)
-    lhs, rhs = packs_lhs, _packs_rhs(view, numbers, lanes, target, depth)
+    lhs, rhs = packs_lhs, packs_rhs(view, numbers, lanes, target, depth)
     direct_lhs, direct_rhs = numbers.is_direct(numbers.lhs), numbers.is_direct(numbers.rhs)
     packing = OperandCycles(
         operand_cycles(view.lhs, view.m, view.k, lanes, is_direct=direct_lhs, turns=view.lhs.is_computed_in_rows)
@@ -331,7 +321,8 @@ def _outer_plan(
     )
     plan = _finished(form, view, numbers, lanes, best, packing, depth, row_run)
     block = plan.unit_columns * depth * numbers.kept.size_bytes
-    return replace(plan, rows_outside=packing.lhs_fetch > 0 and block <= target.cache_bytes[1] // 2)
+    rows_outside = packing.lhs_fetch > 0 and block <= target.cache_bytes[1] // 2
+    return replace(plan, rows_outside=rows_outside, rhs_is_far=not rhs and is_fetched_ahead(view, numbers, target))
 
 
 def _finished(
@@ -434,66 +425,3 @@ def _half(size: int, step: int) -> int:
     """Half of a size in whole tiles, or all of it if that is one tile."""
     tiles = -(-size // step)
     return size if tiles < 2 else -(-tiles // 2) * step
-
-
-def _depth_limit(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> int:
-    """Terms of which a panel of both operands stays in the nearest cache, and pages are few that are read at a time.
-
-    Where many rows meet several panels one after the other, the rows of a tile take half of that cache.
-    """
-    shares = 2 * MAX_ROWS if view.m > _PACKED_ROWS else 16
-    near = max(256, target.cache_bytes[0] // (shares * numbers.kept.size_bytes) // 64 * 64)
-    is_far = view.n * view.k * numbers.kept.size_bytes > target.cache_bytes[1] and not view.rhs.panel
-    is_read = view.rhs.computing or not _packs_rhs(view, numbers, lanes, target, near)
-    return _FAR_DEPTH if is_far and view.m <= 2 * MAX_ROWS and is_read else near
-
-
-def _even_depth(view: DotView, limit: int) -> int:
-    """Terms of a piece of depth; short depths are not worth a second pass."""
-    if view.k <= 2 * limit:
-        return max(view.k, 1)
-    pieces = -(-view.k // limit)
-    return -(-view.k // pieces)
-
-
-def _depth_where_it_lies(view: DotView, limit: int) -> int:
-    """Terms of a piece of depth if the left operand is read where it lies: parts of a run, or several; 0 if neither."""
-    depth = view.lhs.depth
-    if depth.is_single:
-        return _even_depth(view, limit)
-    if depth.run <= limit * 3 // 2:
-        most = max(1, 2 * limit // depth.run)
-        whole = max(count for count in range(1, most + 1) if depth.steps[-2][0] % count == 0)
-        return depth.run * whole if depth.run >= (_SHORT_RUN if whole > 1 else _LEAST_RUN) else 0
-    pieces = next(count for count in range(-(-depth.run // (limit * 3 // 2)), depth.run + 1) if depth.run % count == 0)
-    return depth.run // pieces if depth.run // pieces >= _LEAST_RUN else 0
-
-
-def _reads_lhs(view: DotView, numbers: Numbers, unit_depth: int) -> bool:
-    """Whether rows can be read element by element where they lie: they need no converting, and a stride reaches them.
-
-    Rows that crowd out one another in the nearest cache cost less than packing them for every block of columns.
-    """
-    outer, depth = view.lhs.outer, view.lhs.depth
-    if view.lhs.computing or not numbers.is_direct(numbers.lhs) or not depth.is_even(unit_depth):
-        return False
-    return outer.is_single or outer.run >= _LEAST_ROWS
-
-
-def _packs_rhs(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo, unit_depth: int) -> bool:
-    if view.rhs.computing or not numbers.is_direct(numbers.rhs) or not view.rhs.is_strided:
-        return True
-    if view.rhs.outer.stride != 1 and view.n > 1:
-        return True
-    if view.rhs.looked_up:
-        return False
-    size = numbers.kept.size_bytes
-    if view.rhs.panel or view.n <= 2 * lanes or view.n * view.k * size <= target.cache_bytes[0]:
-        return False
-    # Rows that a large power of two lies between share few places in a cache.
-    stride = view.rhs.depth.stride * size
-    shared = max(stride & -stride, target.cache_line_bytes)
-    stays_near = (
-        unit_depth * shared <= 2 * target.cache_bytes[1] and view.n * view.k * size <= target.cache_bytes[2] // 2
-    )
-    return view.m > (_PACKED_ROWS if stays_near else 2 * MAX_ROWS)

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from xlalite.backends.base import CompileOptions, Executable, get_backend
+from xlalite.backends.codegen.kernels.dot import plan, reading
+from xlalite.backends.cpu.native.object_code import NEXT_MODULE
 from xlalite.hlo import evaluate, parse
 
 Array = np.ndarray
@@ -193,6 +195,30 @@ def test_few_rows_stream_a_large_right_operand(
     arrays = arrays_for(text, rng)
     wanted = evaluate(parse(text), *arrays)
     results = [compile_text(text, threads)(*arrays) for threads in (1, 2, 5)]
+    for result in results:
+        assert_close(result, wanted, k)
+        np.testing.assert_array_equal(result.view(np.uint8), results[0].view(np.uint8))
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k"), [(5, 700, 300), (12, 515, 301), (33, 1000, 130), (64, 601, 40), (8, 2111, 1100), (33, 2111, 1100)]
+)
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_right_operands_that_fill_the_last_cache_are_fetched_ahead(
+    dtype: str, m: int, n: int, k: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = dot_text(m, n, k, dtype=dtype)
+    arrays = arrays_for(text, rng)
+    # All last caches are full: more rows would be packed for others.
+    monkeypatch.setattr(reading, "_FAR_PART", 1 << 30)
+    plan._plan.cache_clear()
+    results = [compile_text(text, threads)(*arrays) for threads in (1, 2, 5)]
+    ir = get_backend("cpu").compile_to("llvm-before-optimizations", parse(text), CompileOptions(num_threads=2)).text
+    plan._plan.cache_clear()
+    tiles = [module for module in ir.split(NEXT_MODULE) if 'define hidden void @"dot_tile' in module]
+    assert tiles
+    assert all("@llvm.prefetch" in tile for tile in tiles)
+    wanted = evaluate(parse(text), *arrays)
     for result in results:
         assert_close(result, wanted, k)
         np.testing.assert_array_equal(result.view(np.uint8), results[0].view(np.uint8))

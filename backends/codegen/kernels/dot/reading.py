@@ -1,0 +1,111 @@
+"""Which operands tiles read where they lie, which are packed first, and how many terms are summed at a time."""
+
+from __future__ import annotations
+
+from xlalite.backends.codegen.kernels.dot.numbers import Numbers
+from xlalite.backends.codegen.kernels.dot.tilings import MAX_ROWS
+from xlalite.backends.codegen.kernels.dot.view import DotView
+from xlalite.backends.codegen.llvm import TargetInfo
+
+RUN_BYTES = 2048
+"""Memory that is fetched ahead only if at least so much of it follows one another."""
+
+_PACKED_ROWS = 64
+"""Rows for which packing the right operand pays even where it stays in the second cache as it lies."""
+
+LEAST_RUN = 48
+"""Terms in a row from which on an operand is read run by run."""
+
+_SHORT_RUN = 16
+"""Terms in a row from which on several runs are read one after the other by a tile."""
+
+_LEAST_ROWS = 7
+"""Rows that one stride walks through from which on a left operand is read where it lies."""
+
+_FAR_DEPTH = 64
+"""Terms of a piece of depth where the right operand is read where it lies, and that is far away.
+
+With 683, each in a page of its own, [12,4096] by [4096,1024] takes 455 us instead of 360, [16,2048] by [2048,2048] 740
+instead of 575.
+"""
+
+_FAR_PART = 4
+"""Part of the last cache that a right operand fills which is fetched ahead: of 4 MB, [12,1024] by [1024,1024] takes 5 %
+longer so, of 8 MB [12,768] by [768,3072] is as quick, and takes half as long where others use that cache, too.
+"""
+
+
+def depth_limit(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> int:
+    """Terms of which a panel of both operands stays in the nearest cache, and pages are few that are read at a time.
+
+    Where many rows meet several panels one after the other, the rows of a tile take half of that cache.
+    """
+    shares = 2 * MAX_ROWS if view.m > _PACKED_ROWS else 16
+    near = max(256, target.cache_bytes[0] // (shares * numbers.kept.size_bytes) // 64 * 64)
+    is_far = view.n * view.k * numbers.kept.size_bytes > target.cache_bytes[1] and not view.rhs.panel
+    is_read = view.rhs.computing or not packs_rhs(view, numbers, lanes, target, near)
+    return _FAR_DEPTH if is_far and view.m <= _rows_read(view, numbers, target) and is_read else near
+
+
+def even_depth(view: DotView, limit: int) -> int:
+    """Terms of a piece of depth; short depths are not worth a second pass."""
+    if view.k <= 2 * limit:
+        return max(view.k, 1)
+    pieces = -(-view.k // limit)
+    return -(-view.k // pieces)
+
+
+def depth_where_it_lies(view: DotView, limit: int) -> int:
+    """Terms of a piece of depth if the left operand is read where it lies: parts of a run, or several; 0 if neither."""
+    depth = view.lhs.depth
+    if depth.is_single:
+        return even_depth(view, limit)
+    if depth.run <= limit * 3 // 2:
+        most = max(1, 2 * limit // depth.run)
+        whole = max(count for count in range(1, most + 1) if depth.steps[-2][0] % count == 0)
+        return depth.run * whole if depth.run >= (_SHORT_RUN if whole > 1 else LEAST_RUN) else 0
+    pieces = next(count for count in range(-(-depth.run // (limit * 3 // 2)), depth.run + 1) if depth.run % count == 0)
+    return depth.run // pieces if depth.run // pieces >= LEAST_RUN else 0
+
+
+def reads_lhs(view: DotView, numbers: Numbers, unit_depth: int) -> bool:
+    """Whether rows can be read element by element where they lie: they need no converting, and a stride reaches them.
+
+    Rows that crowd out one another in the nearest cache cost less than packing them for every block of columns.
+    """
+    outer, depth = view.lhs.outer, view.lhs.depth
+    if view.lhs.computing or not numbers.is_direct(numbers.lhs) or not depth.is_even(unit_depth):
+        return False
+    return outer.is_single or outer.run >= _LEAST_ROWS
+
+
+def packs_rhs(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo, unit_depth: int) -> bool:
+    """Whether tiles cannot read the right operand where it lies, or so many do that packing it is quicker."""
+    if view.rhs.computing or not numbers.is_direct(numbers.rhs) or not view.rhs.is_strided:
+        return True
+    if view.rhs.outer.stride != 1 and view.n > 1:
+        return True
+    if view.rhs.looked_up:
+        return False
+    size = numbers.kept.size_bytes
+    if view.rhs.panel or view.n <= 2 * lanes or view.n * view.k * size <= target.cache_bytes[0]:
+        return False
+    # Rows that a large power of two lies between share few places in a cache.
+    stride = view.rhs.depth.stride * size
+    shared = max(stride & -stride, target.cache_line_bytes)
+    stays_near = (
+        unit_depth * shared <= 2 * target.cache_bytes[1] and view.n * view.k * size <= target.cache_bytes[2] // 2
+    )
+    return view.m > (_PACKED_ROWS if stays_near else _rows_read(view, numbers, target))
+
+
+def _rows_read(view: DotView, numbers: Numbers, target: TargetInfo) -> int:
+    """Rows up to which a right operand that comes from far away is read where it lies, few terms at a time."""
+    is_fetched = is_fetched_ahead(view, numbers, target) and view.n * numbers.kept.size_bytes > RUN_BYTES
+    return _PACKED_ROWS if is_fetched else 2 * MAX_ROWS
+
+
+def is_fetched_ahead(view: DotView, numbers: Numbers, target: TargetInfo) -> bool:
+    """Whether a right operand that is read where it lies fills much of the last cache."""
+    is_read = view.rhs.outer.is_contiguous and not (view.rhs.panel or view.rhs.looked_up)
+    return is_read and view.n * view.k * numbers.kept.size_bytes >= target.cache_bytes[2] // _FAR_PART
