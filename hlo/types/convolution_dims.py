@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from xlalite.hlo.records import dataclass
 
 
@@ -88,5 +90,6 @@ class ConvolutionDims:
         return f"{self.input}_{self.kernel}->{self.output}"
 
 
+@cache
 def _spatial(labels: str) -> tuple[int, ...]:
     return tuple(labels.index(str(i)) for i in range(sum(label.isdigit() for label in labels)))

@@ -336,8 +336,10 @@ class Tile:
             labels.kernel_output_feature: self._math.add_constant(self._features, together),
         }
         for number, one in enumerate(self._attrs.window.dimensions):
-            turned = self._math.add_constant(self._math.scale(offsets[number], -1), one.size - 1)
-            index[labels.kernel_spatial[number]] = turned if one.reversal else offsets[number]
+            place: Position = offsets[number]
+            if one.reversal:
+                place = self._math.add_constant(self._math.scale(place, -1), one.size - 1)
+            index[labels.kernel_spatial[number]] = place
         element = emitter.element(self._rhs, tuple(index[dim] for dim in range(self._rhs.shape.rank)))
         return emitter.spread(convert_element(emitter.fb, element, self._rhs.shape.dtype, self._kept))
 
@@ -353,16 +355,16 @@ class Tile:
         """The element of the input that a neighbour sees at an offset."""
         plan, dtype = self._plan, self._lhs.shape.dtype
         one, offset = self._attrs.window.dimensions[plan.along], offsets[plan.along]
-        emitter = self._emitter(number)
         if is_padding:
+            emitter = self._emitter(number)
             zero = zero_element(dtype, plan.lanes)
             return emitter.spread(convert_element(emitter.fb, zero, dtype, self._kept))
-        place = self._without_holes(one, self._place(one, self._neighbour(number), offset))
         seen: object = (number, offset)
         if plan.per_vector and isinstance(offset.base, int):
             seen = number * one.stride + offset.base * one.rhs_dilate
         if (seen, feature) not in known:
-            known[seen, feature] = self._read(emitter, number, place, seen, offsets, feature, known)
+            place = self._without_holes(one, self._place(one, self._neighbour(number), offset))
+            known[seen, feature] = self._read(self._emitter(number), number, place, seen, offsets, feature, known)
         return known[seen, feature]
 
     def _read(
