@@ -45,6 +45,9 @@ _LONG_CALL_STEPS = 1024
 _STACK_BYTES = 64 << 10
 """Scratch memory up to this lies on the stack."""
 
+_AHEAD_BYTES = 256
+"""How far ahead arrays are fetched that operands are computed of, a few columns of each row at a time."""
+
 
 def plan_dot_kernel(request: KernelRequest, shape: KernelShape) -> DotKernel | Declined:
     """The kernel that computes a product in tiles."""
@@ -161,7 +164,8 @@ class DotKernel(Kernel):
         """Walks over pieces of work."""
         if self._is_long:
             return self._call_of_driver(module, name)
-        entry = open_kernel(module, name, self.request)
+        ahead = _AHEAD_BYTES if computed_operands(self.dot) else 0
+        entry = open_kernel(module, name, self.request, ahead=ahead)
         entry.fb.is_strength_reduced = True
         finisher = Finisher(entry, self.request.body, self.dot, self.plan, self.layout)
         only_calls = self._only_calls or (finisher.only_calls and not computed_operands(self.dot))

@@ -245,8 +245,18 @@ def test_rows_that_lie_far_away_meet_all_columns_of_a_piece() -> None:
 
 def test_few_rows_read_the_right_operand_where_it_stays_near() -> None:
     assert not plan_dot(plain(32, 1000, 1000), WIDE).packs_rhs
-    assert plan_dot(plain(32, 1024, 1024), WIDE).packs_rhs
+    assert plan_dot(plain(32, 2048, 250), WIDE).packs_rhs
     assert plan_dot(plain(65, 1000, 1000), WIDE).packs_rhs
+
+
+def test_few_rows_read_the_right_operand_where_it_is_fetched_ahead() -> None:
+    assert not plan_dot(plain(8, 2048, 250), WIDE).rhs_is_far
+    for m in (8, 32, 64):
+        plan = plan_dot(plain(m, 1024, 1024), WIDE)
+        assert (plan.rhs_is_far, plan.packs_rhs) == (True, False)
+    for m, n, k in ((32, 512, 4096), (65, 1024, 1024)):  # short rows, and many that meet them
+        plan = plan_dot(plain(m, n, k), WIDE)
+        assert (plan.rhs_is_far, plan.packs_rhs) == (False, True)
 
 
 def test_tall_products_are_divided_into_rows_that_stay_in_the_caches() -> None:
