@@ -89,6 +89,8 @@ class ModuleBuilder(ModuleSymbols):
         self._functions: list[FunctionBuilder] = []
         self._shared_texts: dict[str, str] = {}
         self._complete: list[FunctionBuilder] = []
+        self._complete_lines = 0
+        self._early_lines = 0
         self._early: dict[FunctionBuilder, None] = {}
         self._early_texts: list[str] = []
 
@@ -211,14 +213,15 @@ class ModuleBuilder(ModuleSymbols):
                 function.share()
             if not function.is_caller and not function.is_internal:
                 self._complete.append(function)
-        lines = sum(function.line_count for function in self._complete)
-        all_lines = lines + sum(function.line_count for function in self._early)
+                self._complete_lines += function.line_count
+        lines, all_lines = self._complete_lines, self._complete_lines + self._early_lines
         if lines < min(most_lines, max(_LINES_WORTH_A_PIECE, 1 << (all_lines // _FEW_EARLY_PIECES).bit_length())):
             return ""
         (text,) = self._piece_texts([self._complete])
         self._early.update(dict.fromkeys(self._complete))
         self._early_texts.append(text)
         self._complete.clear()
+        self._complete_lines, self._early_lines = 0, all_lines
         return text
 
     def text(self) -> str:
