@@ -65,6 +65,8 @@ def test_inner_modules_are_the_public_ones() -> None:
         "from tensorflow.contrib.layers.python.layers import initializers\n"
         "from tensorflow.contrib.learn.python.learn.datasets.mnist import read_data_sets\n"
         "from tensorflow.contrib.tensorboard.plugins import projector; projector.ProjectorConfig\n"
+        "from tensorflow.core.protobuf import config_pb2, rewriter_config_pb2\n"
+        "config_pb2.ConfigProto().graph_options.rewrite_options.remapping = rewriter_config_pb2.RewriterConfig.OFF\n"
         "assert initializers.xavier_initializer is xlalite.contrib.layers.xavier_initializer\n"
         "assert batch_norm is xlalite.contrib.layers.batch_norm and GRUCell is xlalite.nn.rnn_cell.GRUCell\n"
         "assert function.Defun is xlalite.Defun and ops.Graph is xlalite.Graph\n"

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import xlalite as tf
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.ops.functions import array as a, math as m
 from xlalite.ops.helpers.gradients import gradients
@@ -80,3 +81,8 @@ def test_parts_of_real_numbers(run: Any) -> None:
     values = np.array([1.5, -2], np.float32)
     np.testing.assert_array_equal(run(m.real(x), {x: values}), values)
     np.testing.assert_array_equal(run(m.imag(x), {x: values}), [0, 0])
+
+
+def test_types_know_that_of_their_parts() -> None:
+    types = (tf.complex64, tf.complex128, tf.bfloat16, tf.int8, tf.string)
+    assert [each.real_dtype for each in types] == [tf.float32, tf.float64, tf.bfloat16, tf.int8, tf.string]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import xlalite as tf
-from xlalite.framework.graph.errors import GraphError
+from xlalite.framework.graph.errors import ElementTypeError, GraphError
 from xlalite.framework.graph.op_spec import OP_SPECS
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.proto.message import ProtoMessage
@@ -57,6 +57,10 @@ WINDOW = {"strides": [1, 1, 1, 1], "padding": "VALID"}
         ("SparseMatMul", {"a": X, "b": X, "transpose_b": True, "a_is_sparse": True}, X @ X.T),
         ("TensorListSplit", {"tensor": X.T, "element_shape": -1, "lengths": [1, 1, 1]}, X.T[:, None]),
         ("XlaEinsum", {"a": X, "b": X, "equation": "ab,cb->ac"}, X @ X.T),
+        ("Real", {"input": X * 1j, "Tout": tf.float32}, 0 * X),
+        ("Select", {"condition": X > 2, "x": X, "y": -X}, np.where(X > 2, X, -X)),
+        ("Equal", {"x": X, "y": X, "incompatible_shape_error": True}, X == X),
+        ("MatMul", {"a": X, "b": X, "transpose_b": True, "grad_a": False, "grad_b": False}, X @ X.T),
         ("XlaReplicaId", {}, 0),
         ("XlaSetBound", {"input": 3, "bound": 5}, 3),
         ("XlaSharding", {"input": X, "sharding": b""}, X),
@@ -98,6 +102,16 @@ def test_variables_are_taken_by_their_handles(run: Any) -> None:
     run(variable.initializer)
     run(tf.raw_ops.AssignAddVariableOp(resource=variable, value=F([3, 4])))
     np.testing.assert_array_equal(run(tf.raw_ops.ReadVariableOp(resource=variable)), [4, 6])
+    run(tf.raw_ops.ResourceApplyGradientDescent(var=variable, alpha=F(2), delta=F([1, 1])))
+    np.testing.assert_array_equal(run(tf.raw_ops.ReadVariableOp(resource=variable, dtype=tf.float32)), [2, 4])
+
+
+def test_types_that_follow_from_others_must_agree(graph: Any) -> None:
+    variable = tf.Variable(F([1, 2]))
+    with pytest.raises(ElementTypeError, match=r"raw_ops\.ReadVariableOp gives float32; dtype says int32"):
+        tf.raw_ops.ReadVariableOp(resource=variable, dtype=tf.int32)
+    with pytest.raises(GraphError, match=r"raw_ops\.Equal has no input or attribute incompatible_shape_error"):
+        tf.raw_ops.Equal(x=X, y=X, incompatible_shape_error=False)
 
 
 def test_wrong_names_are_errors(graph: Any) -> None:

@@ -16,6 +16,7 @@ _VERSION: Final = "1.15.0"
 # What TensorFlow's inner modules are here; an inner module that is not listed has all public names.
 _INNER: Final = {
     "tensorflow.compat.v1": "xlalite.compat.v1",
+    "tensorflow.core.protobuf.rewriter_config_pb2": "xlalite.client.config",
     "tensorflow.examples.tutorials.mnist": "xlalite.examples.tutorials.mnist",
     "tensorflow.python.client.timeline": "xlalite.client.timeline",
     "tensorflow.python.platform.tf_logging": "xlalite:logging",

@@ -41,6 +41,11 @@ class DType:
         return self
 
     @property
+    def real_dtype(self) -> DType:
+        """The type of the parts of complex numbers; that of all others is itself."""
+        return as_dtype(self._numpy.type(0).real.dtype) if self.is_complex else self
+
+    @property
     def numpy_dtype(self) -> np.dtype[Any]:
         """The NumPy type of arrays that hold such elements."""
         return self._numpy

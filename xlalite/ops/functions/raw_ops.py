@@ -12,7 +12,7 @@ from typing import Final
 from xlalite.framework.graph import dtypes
 from xlalite.framework.graph.default_graph import get_default_graph
 from xlalite.framework.graph.dtypes import DType, as_dtype
-from xlalite.framework.graph.errors import GraphError
+from xlalite.framework.graph.errors import ElementTypeError, GraphError
 from xlalite.framework.graph.function_graph import FunctionGraph, trace_function
 from xlalite.framework.graph.op_spec import OP_SPECS, OpSpec, VariableAccess
 from xlalite.framework.graph.tensor import Tensor
@@ -27,18 +27,22 @@ from xlalite.ops.helpers.node import operation
 # TensorFlow's name of an input or attribute, where the declaration has another.
 _OF_X: Final = {"input": "x"}
 _OF_A: Final = {"a": "x", "x": "y"}
+_DELTA: Final = {"delta": "grad"}
 _FEATURES: Final = {"features": "x"}
 RENAMED_INPUTS_AND_ATTRS: Final[Mapping[str, Mapping[str, str]]] = {
     **dict.fromkeys(("All", "Any", "ArgMax", "ArgMin", "Max", "Mean", "Min", "Prod", "Sum"), _OF_X),
     **dict.fromkeys(("Conj", "Imag", "Real"), _OF_X),
     **dict.fromkeys(("Elu", "Relu", "Relu6", "Selu", "Softplus", "Softsign"), _FEATURES),
     **dict.fromkeys(("Igamma", "Igammac", "IgammaGradA", "Polygamma"), _OF_A),
+    **dict.fromkeys(("ResourceApplyGradientDescent", "ResourceApplyProximalGradientDescent"), _DELTA),
+    "AvgPool3D": {"input": "value"},
     "Bitcast": {"input": "x", "type": "dtype"},
     "Cast": {"DstT": "dtype"},
     "ExpandDims": {"axis": "dim"},
     "NextAfter": {"x1": "x", "x2": "y"},
     "Split": {"axis": "split_dim"},
     "RandomGammaGrad": {"alpha": "x", "sample": "y"},
+    "Select": {"x": "t", "y": "e"},
     "SplitV": {"axis": "split_dim"},
     "Squeeze": {"axis": "squeeze_dims"},
     "Zeta": {"q": "y"},
@@ -79,6 +83,16 @@ _IGNORED: Final = frozenset(
         "validate_indices",
     }
 )
+# Attributes that TensorFlow writes down though they follow from others: the type of the first output.
+_TOLD_BY_OTHERS: Final = ("T", "Tcomplex", "Tout", "Treal", "dtype")
+# What has no effect, of attributes that the declaration lacks; any other value is refused.
+_WITHOUT_EFFECT: Final[Mapping[str, typing.Any]] = {
+    **dict.fromkeys(("bad_indices_policy", "container", "shared_name"), ""),
+    **dict.fromkeys(("grad_a", "grad_b", "grad_x", "grad_y", "perturb_singular", "sparse_gradient"), False),
+    "incompatible_shape_error": True,
+    "index_type": dtypes.int32,
+    "timeout_ms": -1,
+}
 
 
 def __getattr__(name: str) -> Callable[..., typing.Any]:
@@ -108,10 +122,16 @@ def _function_of(spec: OpSpec) -> Callable[..., typing.Any]:
         for attr, value in attrs.items():
             if callable(value):
                 attrs[attr] = _traced(spec.name, attr, value, inputs)
-        if values:
-            raise GraphError(f"raw_ops.{spec.name} has no input or attribute {', '.join(values)}; {_signature(spec)}")
+        told = {key: as_dtype(values.pop(key)) for key in _TOLD_BY_OTHERS if key in values}
+        unknown = [key for key, value in values.items() if key not in _WITHOUT_EFFECT or value != _WITHOUT_EFFECT[key]]
+        if unknown:
+            raise GraphError(f"raw_ops.{spec.name} has no input or attribute {', '.join(unknown)}; {_signature(spec)}")
         made = operation(spec.name, inputs, attrs, name)
         outputs = made.outputs
+        for key, dtype in told.items():
+            if not outputs or outputs[0].dtype != dtype:
+                found = outputs[0].dtype.name if outputs else "nothing"
+                raise ElementTypeError(f"raw_ops.{spec.name} gives {found}; {key} says {dtype.name}")
         return made if not outputs else outputs[0] if len(outputs) == 1 else list(outputs)
 
     function.__name__ = function.__qualname__ = spec.name
