@@ -198,11 +198,16 @@ class BufferValues:
             self._read(computation.root, at_end, None)
 
     def _read_by_caller(self, instruction: HloInstruction, time: int) -> None:
-        """Operands of calls are read inside; what a loop starts from, and a selector, are read when it begins."""
+        """Operands of calls are read inside; what a loop starts from, and a selector, are read when it begins.
+
+        The state of a loop is its result where the condition ends it: it matters while that is computed.
+        """
         if instruction.opcode == "conditional":
             self._read(instruction.operand(0), time, instruction)
         if instruction.opcode == "while":
             self._read(instruction.operand(0), time, instruction)
+            condition, body = instruction.called_computations
+            self._read(body.parameters[0], 2 * self.schedule.computation_spans[condition].end, None)
 
     def _read(self, operand: HloInstruction, time: int, reader: HloInstruction | None) -> None:
         for index, leaf in operand.shape.leaves():

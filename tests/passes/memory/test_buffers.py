@@ -80,6 +80,18 @@ def test_loop_state_lies_in_one_place() -> None:
     assert place(assignment, loop, 1) == place(assignment, parameter, 1) == place(assignment, body.root, 1)
 
 
+def test_the_test_of_a_loop_does_not_lie_in_its_state() -> None:
+    text = LOOP.format(step="v1 = pred[] constant(true)", v="v1", w="w").replace("f32[4]", "pred[]")
+    less = (
+        "q = pred[] get-tuple-element(s), index=1\n  l = pred[] compare(i, n), direction=LT\n"
+        "  ROOT lt = pred[] and(q, l)"
+    )
+    module = prepared(text.replace("ROOT lt = pred[] compare(i, n), direction=LT", less))
+    loop, assignment = the_loop(module), assign_buffers(module)
+    condition = loop.called_computations[0]
+    assert place(assignment, condition.root) != place(assignment, loop, 1)
+
+
 def test_loop_state_that_the_body_passes_through_is_not_copied() -> None:
     module = prepared(LOOP.format(step="v1 = f32[4] add(v, w)", v="v1", w="w"))
     assert not [line for line in copies(module) if line.startswith("w0: ") and "still" in line]

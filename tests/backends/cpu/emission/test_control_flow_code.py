@@ -31,6 +31,34 @@ def test_loop_trips(check: Any, start: int, optimize: bool) -> None:
     check(COUNT.replace("$N", "4"), np.int32(start), X, optimize=optimize)
 
 
+FLAG = """HloModule flag
+condition { p = (s32[], pred[]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  goes_on = pred[] get-tuple-element(p), index=1
+  n = s32[] constant(2)
+  c = pred[] compare(i, n), direction=LT
+  ROOT r = pred[] and(c, goes_on) }
+body { p = (s32[], pred[]) parameter(0)
+  i = s32[] get-tuple-element(p), index=0
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  yes = pred[] constant(true)
+  ROOT r = (s32[], pred[]) tuple(j, yes) }
+ENTRY e { i = s32[] parameter(0)
+  q = pred[] parameter(1)
+  t = (s32[], pred[]) tuple(i, q)
+  ROOT r = (s32[], pred[]) while(t), condition=condition, body=body }"""
+
+
+@pytest.mark.parametrize("start", [0, 2])
+@pytest.mark.parametrize("goes_on", [True, False])
+@pytest.mark.parametrize("optimize", [True, False])
+def test_a_condition_does_not_overwrite_state_that_the_body_never_reads(
+    check: Any, start: int, goes_on: bool, optimize: bool
+) -> None:
+    check(FLAG, np.int32(start), np.bool_(goes_on), optimize=optimize)
+
+
 SWAP = """HloModule swap
 condition { p = (s32[], f32[4], f32[4]) parameter(0)
   i = s32[] get-tuple-element(p), index=0
