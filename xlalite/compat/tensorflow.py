@@ -18,6 +18,7 @@ _INNER: Final = {
     "tensorflow.compat.v1": "xlalite.compat.v1",
     "tensorflow.core.protobuf.rewriter_config_pb2": "xlalite.client.config",
     "tensorflow.examples.tutorials.mnist": "xlalite.examples.tutorials.mnist",
+    "tensorflow.python.client.device_lib": "xlalite.client.device_lib",
     "tensorflow.python.client.timeline": "xlalite.client.timeline",
     "tensorflow.python.platform.tf_logging": "xlalite:logging",
     "tensorflow.python.platform.gfile": "xlalite:gfile",
