@@ -71,6 +71,11 @@ _DEFAULTS: Final[Mapping[str, Mapping[str, typing.Any]]] = {
 }
 # Inputs that numbers are given for, of the first input's element type.
 _OF_THE_FIRST_TYPE: Final = frozenset({"init_value", "padding_value"})
+# Inputs that are integers even where a list of none says nothing of its type.
+_OF_INTEGERS: Final = (
+    *("axes", "axis", "begin", "dims", "element_shape", "end", "indices", "lengths", "multiples", "paddings", "perm"),
+    *("segment_ids", "shape", "size", "strides"),
+)
 _IGNORED: Final = frozenset(
     {
         "Truncate",
@@ -188,6 +193,8 @@ def _inputs(spec: OpSpec, values: dict[str, typing.Any]) -> list[Tensor]:
         name = declared.rstrip("*")
         if name in values:
             value = values.pop(name)
+            if declared in _OF_INTEGERS and isinstance(value, list | tuple) and not value:
+                value = convert_to_tensor(value, preferred_dtype=dtypes.int32)
             if name in _OF_THE_FIRST_TYPE:
                 value = convert_to_tensor(value, preferred_dtype=convert_to_tensor(found[0]).dtype)
             found += list(value) if declared.endswith("*") else [value]
