@@ -12,7 +12,7 @@ from xlalite.backends.codegen.kernels.dot.plan import DotPlan
 from xlalite.backends.codegen.kernels.dot.tilings import Form
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
-from xlalite.backends.codegen.llvm import I8, PTR, Value, vector, zero
+from xlalite.backends.codegen.llvm import Value, vector, zero
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.records import dataclass
@@ -102,18 +102,17 @@ class Finisher:
             across.stop - 1,
             is_masked=self._is_masked,
         )
-        arrays = [(entry.inputs[parameter.attrs.number], walk) for parameter, walk in walks.read.items()]
-        arrays += [(view, walks.written) for view in entry.outputs]
-        places, distances = fb.alloca(PTR, len(arrays), align=8), b""
-        for number, (view, walk) in enumerate(arrays):
-            offset = math.add(math.multiply(area.product, walk.product), math.multiply(area.row, walk.line))
-            offset = math.add(offset, math.multiply(area.column, walk.step))
-            size = representation(view.dtype).size_bytes
-            place = math.address(I8, view.pointer, math.multiply(offset, size))
-            fb.store(place, fb.gep(PTR, places, number), 8)
-            distances += (walk.line * size).to_bytes(8, "little")
-        sizes = map(math.value, (area.height, area.width, self._layout.sums_line))
-        fb.call(function, sums, places, fb.module.constant_bytes(distances), *sizes)
+        arrays = [(one.attrs.number, one.shape.dtype, walk) for one, walk in walks.read.items()]
+        for number, view in enumerate(entry.outputs, len(self._body.parameters)):
+            arrays.append((number, view.dtype, walks.written))
+        table: list[int] = []
+        for number, dtype, walk in arrays:
+            size = representation(dtype).size_bytes
+            table += (number, walk.product * size, walk.line * size, walk.step * size)
+        data = b"".join(number.to_bytes(8, "little") for number in table)
+        given = map(math.value, (area.product, area.row, area.column, area.height, area.width))
+        line = math.value(self._layout.sums_line)
+        fb.call(function, fb.parameters[0], fb.module.constant_bytes(data), *given, sums, line)
 
     def _parts(self) -> tuple[int, slice, slice]:
         """The dimensions of the result: how many count products, those that count lines, those along a line."""

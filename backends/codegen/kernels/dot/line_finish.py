@@ -13,7 +13,18 @@ from xlalite.backends.codegen.arrays.ir_array import ArrayView, lanes_below
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSource, always
 from xlalite.backends.codegen.elements.rules import ELEMENT_RULES
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers
-from xlalite.backends.codegen.llvm import I8, I64, PTR, VOID, Function, FunctionBuilder, ModuleBuilder, vector, zero
+from xlalite.backends.codegen.llvm import (
+    I8,
+    I64,
+    PTR,
+    VOID,
+    Function,
+    FunctionBuilder,
+    ModuleBuilder,
+    Value,
+    vector,
+    zero,
+)
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
@@ -122,10 +133,10 @@ def line_finisher(
     *,
     is_masked: bool,
 ) -> Function:
-    """`void finish(ptr sums, ptr places, ptr distances, i64 height, i64 width, i64 sums_line)`.
+    """`void finish(ptr args, ptr table, i64 product, i64 row, i64 column, i64 height, i64 width, ptr sums, i64 line)`.
 
-    There are the place of each array's first element and the distance of its lines in bytes, of parameters as `walks`
-    has them, then of results.
+    The table has four numbers for each array, of parameters as `walks` has them, then of results: which argument of the
+    kernel its address is, and how many bytes products, lines and columns are apart.
 
     Args:
         module: Where it is declared.
@@ -140,10 +151,16 @@ def line_finisher(
     read, results, kept = walks.read, results_of(body), numbers.kept
 
     def build(fb: FunctionBuilder) -> None:
-        sums, places, distances, height, width, sums_line = fb.parameters
-        count = len(read) + len(results)
-        first = [fb.load(PTR, fb.gep(PTR, places, number), 8) for number in range(count)]
-        steps = [fb.load(I64, fb.gep(I64, distances, number), 8) for number in range(count)]
+        args, table, *begin, height, width, sums, sums_line = fb.parameters
+        first: list[Value] = []
+        steps: list[Value] = []
+        for entry in range(len(read) + len(results)):
+            argument, *distances = (fb.load(I64, fb.gep(I64, table, 4 * entry + number), 8) for number in range(4))
+            array = fb.load(PTR, fb.gep(PTR, args, argument), 8)
+            for position, distance in zip(begin, distances, strict=True):
+                array = fb.gep(I8, array, fb.mul(position, distance, "nsw"))
+            first.append(array)
+            steps.append(distances[1])
         with fb.carried_loop(0, height, 1, [sums, *first], nonempty=True) as loop:
             line, *arrays = loop.values
             views = [
@@ -178,8 +195,8 @@ def line_finisher(
             loop.yield_(fb.gep(kept, line, sums_line), *moved)
         fb.ret()
 
-    types = (PTR, PTR, PTR, I64, I64, I64)
-    kinds = ("noalias readonly", "noalias readonly", "noalias readonly", "", "", "")
+    types = (PTR, PTR, *(I64,) * 5, PTR, I64)
+    kinds = ("noalias readonly", "noalias readonly", *("",) * 5, "noalias readonly", "")
     return module.shared_function(None, "dot_finish", VOID, types, kinds, build)
 
 
