@@ -237,3 +237,19 @@ def test_bfloat16_is_a_type_of_ufuncs(ufunc):
     ):
         assert one.dtype == other.dtype
         np.testing.assert_allclose(one.astype(np.float32), other.astype(np.float32), rtol=1e-2)
+
+
+@pytest.mark.parametrize("size", [0, 1, 1000])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: np.bincount(x.astype(np.int64), minlength=7),
+        lambda x: np.histogram(x, 3, (0, 6))[0],
+        lambda x: np.histogram2d(x, x, 3, [[0, 6], [0, 6]])[0],
+    ],
+)
+def test_what_is_counted_is_no_constant_of_the_program(function, size):
+    x = np.arange(size, dtype=np.float64) % 7
+    check(function, x)
+    text = xlalite.jit(function).lower(x).as_text()
+    assert "64[1000]{0} constant(" not in text

@@ -94,9 +94,9 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
             "result; say minlength= (larger numbers are left out)"
         )
     index = traced_array(x)
-    ones = np.ones(sizes(index), np.int64) if weights is None else floating_array(weights, np.float64)
-    found: Any = TracedArray(_zeros(minlength, numpy_dtype(ones)))
-    np.add.at(found, np.where(np.less(index, minlength) & np.greater_equal(index, 0), index, minlength), ones)
+    added = np.int64(1) if weights is None else floating_array(weights, np.float64)
+    found: Any = TracedArray(_zeros(minlength, numpy_dtype(added)))
+    np.add.at(found, np.where(np.less(index, minlength) & np.greater_equal(index, 0), index, minlength), added)
     return found
 
 
@@ -197,7 +197,7 @@ def _counted(columns: list[Any], edges: list[Any], weights: Any, dtype: Any = np
         is_inside = is_inside & np.greater_equal(found, 0) & np.less(found, size) & ~np.isnan(x)
         place = place * size + found
     total = int(np.prod(dims))
-    given = np.ones(sizes(columns[0]), dtype) if weights is None else np.ravel(traced_array(weights))
+    given = np.dtype(dtype).type(1) if weights is None else np.ravel(traced_array(weights))
     counts: Any = TracedArray(_zeros(total, numpy_dtype(given)))
     np.add.at(counts, np.where(is_inside, place, total), given)
     return np.reshape(counts, dims)
