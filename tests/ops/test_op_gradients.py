@@ -82,6 +82,8 @@ CASES = [
             "TanhGrad",
             "SigmoidGrad",
             "FloorMod",
+            "Mod",
+            "TruncateMod",
         )
     ),
     *(

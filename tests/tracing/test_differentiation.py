@@ -232,3 +232,58 @@ def test_gradients_where_elements_are_zero_or_left_out() -> None:
         return np.sqrt(x, out=np.zeros_like(x), where=x > 0).sum() + np.arccosh(x, out=x.copy(), where=x > 1).sum()
 
     np.testing.assert_allclose(xl.grad(roots)(x), [1, 1, 0.25 + 1 / np.sqrt(15)])
+
+
+@pytest.mark.parametrize(("function", "base"), [(np.log2, 2), (np.log10, 10)])
+def test_logarithms_have_a_derivative_at_powers_of_their_base_too(function, base):
+    x = np.array([1.0, 2.0, 3.0, 0.3, 1000.0, 1e-300, 1e300, 2.0**0.5])
+    wanted = 1 / (x * np.log(base))
+    np.testing.assert_allclose(xl.grad(lambda x: function(x).sum())(x), wanted, rtol=1e-14)
+    np.testing.assert_allclose(xl.jvp(function, (x,), (np.full(8, 2.0),))[1], 2 * wanted, rtol=1e-14)
+    second = xl.grad(lambda x: xl.grad(lambda x: function(x).sum())(x).sum())(x[:5])
+    np.testing.assert_allclose(second, -wanted[:5] / x[:5], rtol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_the_logarithm_to_the_base_2_is_right_everywhere(dtype):
+    info, rng = np.finfo(dtype), np.random.default_rng(0)
+    powers = np.ldexp(np.ones(1, dtype), np.arange(info.minexp - info.nmant, info.maxexp)).astype(dtype)
+    ends = [
+        0,
+        -0.0,
+        np.inf,
+        -np.inf,
+        np.nan,
+        -1,
+        -info.smallest_subnormal,
+        info.max,
+        info.tiny,
+        3 * info.smallest_subnormal,
+    ]
+    near_1 = 1 + rng.normal(size=999) * 1e-2
+    many = np.exp(rng.uniform(np.log(float(info.tiny)), np.log(float(info.max)), 999))
+    x = np.concatenate([np.array(ends, dtype), near_1.astype(dtype), many.astype(dtype)])
+    with np.errstate(all="ignore"):
+        wanted = np.log2(x.astype(np.longdouble)).astype(dtype)
+    np.testing.assert_allclose(xl.jit(np.log2)(x), wanted, rtol=2 * float(info.eps))
+    np.testing.assert_array_equal(xl.jit(np.log2)(powers), np.arange(info.minexp - info.nmant, info.maxexp))
+
+
+@pytest.mark.parametrize("ufunc", [np.fmod, np.hypot, np.logaddexp, np.logaddexp2])
+def test_derivatives_of_two_operands_are_those_of_differences(ufunc):
+    """Where the operands are equal, too: the functions are smooth there, but for fmod, which is left out."""
+    x = np.array([0.3, 2.0, 100.0, -0.5, -3.0, 1.7, 1003.0])
+    y = np.array([0.7, 2.0, 0.3, 2.0, -3.0, -0.6, 1.0]) + (0.25 if ufunc is np.fmod else 0)
+    for place, found in enumerate(xl.grad(lambda x, y: ufunc(x, y).sum(), argnums=(0, 1))(x, y)):
+        steps = [np.float64(place == i) * 1e-6 for i in range(2)]
+        wanted = (ufunc(x + steps[0], y + steps[1]) - ufunc(x - steps[0], y - steps[1])) / 2e-6
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-7)
+
+
+def test_the_mantissa_has_the_derivative_of_a_quotient():
+    x = np.array([0.5, 1.0, 3.0, -100.0, 1e-310, 1.7e308, 0.0, np.inf])
+    mantissa, exponent = xl.jit(np.frexp)(x)
+    np.testing.assert_array_equal(mantissa, np.frexp(x)[0])
+    np.testing.assert_array_equal(exponent, np.frexp(x)[1])
+    found = xl.grad(lambda x: np.frexp(x)[0].sum())(x)
+    np.testing.assert_array_equal(found[:4], np.ldexp(1.0, -exponent[:4]))

@@ -209,21 +209,16 @@ def modf(x: Tensor) -> tuple[Tensor, Tensor]:
 
 def frexp(x: Tensor) -> tuple[Tensor, Tensor]:
     """A number in [1/2, 1) of either sign, and the power of two that makes x of it."""
+    big, moved = _scaled(x, math.abs(x))
     info = x.dtype.limits()
-    # Denormal numbers are made normal first.
-    shift = info.nmant + 2
-    is_small = math.less(math.abs(x), _number(float(info.tiny), x))
-    big = array.where_v2(is_small, x * _number(2.0**shift, x), x)
     whole = as_dtype(np.dtype(f"i{x.dtype.size}"))
-    bits = math.bitcast(big, whole)
-    mask = _whole((1 << info.nexp) - 1, whole)
-    field = node("RightShift", [bits, _whole(info.nmant, whole)]) & mask
-    bias = -int(info.minexp) + 1
-    exponent = cast_to(field, as_dtype(np.int32)) - (bias - 1) - array.where_v2(is_small, shift, 0)
-    kept = bits & _whole(~(((1 << info.nexp) - 1) << info.nmant), whole)
-    half = math.bitcast(kept | _whole((bias - 1) << info.nmant, whole), x.dtype)
+    field = node("RightShift", [math.bitcast(big, whole), _whole(info.nmant, whole)]) & _whole(
+        (1 << info.nexp) - 1, whole
+    )
+    exponent = cast_to(field, as_dtype(np.int32)) + int(info.minexp)
     is_plain = math.logical_and(math.is_finite(x), math.not_equal(x, 0))
-    return array.where_v2(is_plain, half, x), array.where_v2(is_plain, exponent, array.zeros_like(exponent))
+    mantissa = big * _power_of_two(-exponent, x)
+    return array.where_v2(is_plain, mantissa, x), array.where_v2(is_plain, exponent - moved, array.zeros_like(exponent))
 
 
 def ldexp(x: Tensor, exponent: Tensor) -> Tensor:
@@ -244,16 +239,18 @@ def exp2(x: Tensor) -> Any:
 
 
 def log2(x: Tensor) -> Any:
-    """The logarithm to the base 2, exact for powers of two."""
+    """The logarithm to the base 2, exact for powers of two: that of a number around 1, and the power that is left."""
     if x.dtype.is_complex:
         return _complex_scaled(math.log(x), 1 / numbers.log(2))
-    mantissa, exponent = frexp(x)
-    is_low = math.less(mantissa, _number(numbers.sqrt(0.5), x))
-    mantissa = array.where_v2(is_low, mantissa * 2, mantissa)
-    exponent = array.where_v2(is_low, exponent - 1, exponent)
-    found = cast_to(exponent, x.dtype) + math.log(mantissa) * _number(1 / numbers.log(2), x)
+    info, whole = x.dtype.limits(), as_dtype(np.dtype(f"i{x.dtype.size}"))
+    big, moved = _scaled(x, x)
+    least = int(np.array(numbers.sqrt(0.5), x.dtype.numpy_dtype).view(whole.numpy_dtype))
+    exponent = node("RightShift", [math.bitcast(big, whole) - _whole(least, whole), _whole(info.nmant, whole)])
     is_plain = math.logical_and(math.greater(x, 0), math.is_finite(x))
-    return array.where_v2(is_plain, found, math.log(x))
+    around_1 = big * array.where_v2(is_plain, _power_of_two(-exponent, x), array.ones_like(x))
+    power = cast_to(exponent, x.dtype) - cast_to(moved, x.dtype)
+    logarithm = math.log(around_1) * _number(1 / numbers.log(2), x)
+    return array.where_v2(is_plain, power, array.zeros_like(power)) + logarithm
 
 
 def log10(x: Tensor) -> Any:
@@ -264,19 +261,27 @@ def log10(x: Tensor) -> Any:
     whole = math.rint(found)
     is_power = math.equal(_number(10.0, x) ** whole, x)
     is_normal = math.greater_equal(x, _number(float(x.dtype.limits().tiny), x))
-    return array.where_v2(math.logical_and(is_power, is_normal), whole, found)
+    # What is added has no derivative, so that the logarithm's is everywhere.
+    rest = array.where_v2(math.logical_and(is_power, is_normal), whole - found, array.zeros_like(found))
+    return found + array.stop_gradient(rest)
 
 
 def logaddexp(x: Tensor, y: Tensor) -> Tensor:
     """log(e^x + e^y), from the larger one."""
     found = math.maximum(x, y) + math.log1p(math.exp(-math.abs(x - y)))
-    return array.where_v2(math.equal(x, y), x + _number(numbers.log(2), x), found)
+    return array.where_v2(math.equal(x, y), _middle(x, y) + _number(numbers.log(2), x), found)
+
+
+def _middle(x: Tensor, y: Tensor) -> Any:
+    """What both are if they are equal, with half of the derivative from each."""
+    half = _number(0.5, x)
+    return x * half + y * half
 
 
 def logaddexp2(x: Tensor, y: Tensor) -> Tensor:
     """log2(2^x + 2^y), from the larger one."""
     found = math.maximum(x, y) + math.log1p(exp2(-math.abs(x - y))) * _number(1 / numbers.log(2), x)
-    return array.where_v2(math.equal(x, y), x + 1, found)
+    return array.where_v2(math.equal(x, y), _middle(x, y) + 1, found)
 
 
 def cbrt(x: Tensor) -> Tensor:
@@ -292,7 +297,9 @@ def cbrt(x: Tensor) -> Tensor:
 def hypot(x: Tensor, y: Tensor) -> Tensor:
     """The length of a vector of two parts, also where a square is out of range."""
     one, other = math.abs(x), math.abs(y)
-    long, short = math.maximum(one, other), math.minimum(one, other)
+    # Of two equal ones each is once the longer or the shorter, for the derivative.
+    is_first = math.greater_equal(one, other)
+    long, short = array.where_v2(is_first, one, other), array.where_v2(is_first, other, one)
     ratio = short / array.where_v2(math.equal(long, 0), array.ones_like(long), long)
     length = long * math.sqrt(ratio * ratio + 1)
     is_infinite = math.logical_or(math.is_inf(x), math.is_inf(y))
@@ -370,6 +377,13 @@ def _complex_scaled(x: Tensor, factor: float) -> Tensor:
 def _zero_like_sign_of(y: Tensor) -> Tensor:
     """A zero with the sign of y, which is no NaN."""
     return array.where_v2(math.less(y, 0), _number(-0.0, y), _number(0.0, y))
+
+
+def _scaled(x: Tensor, size: Tensor) -> tuple[Tensor, Tensor]:
+    """The number times a power of two, so that neither it nor its reciprocal is denormal, and that power."""
+    is_small, shift = math.less(size, _number(1.0, x)), x.dtype.limits().nmant + 2
+    factor = array.where_v2(is_small, _number(2.0**shift, x), _number(0.25, x))
+    return x * factor, array.where_v2(is_small, shift, -2)
 
 
 def _power_of_two(exponent: Tensor, like: Tensor) -> Tensor:

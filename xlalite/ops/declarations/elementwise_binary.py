@@ -46,6 +46,11 @@ def _floor_mod_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     return sum_to_operands(op, grad, grad * -node("FloorDiv", [x, y]))
 
 
+def _truncate_mod_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
+    x, y = op.inputs
+    return sum_to_operands(op, grad, grad * -node("Rint", [(x - op.outputs[0]) / y]))
+
+
 def _pow_gradient(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     x, y = op.inputs
     z = op.outputs[0]
@@ -136,8 +141,8 @@ declare_binary("DivNoNan", _divide_no_nan, _div_no_nan_gradient, FLOAT_OR_COMPLE
 declare_binary("TruncateDiv", lambda b, x, y: x / y, None, INTEGER_TYPES)
 declare_binary("FloorDiv", _floor_divide, None, REAL_TYPES)
 declare_binary("FloorMod", _floor_modulo, _floor_mod_gradient, REAL_TYPES)
-declare_binary("Mod", lambda b, x, y: x % y, None, REAL_TYPES)
-declare_binary("TruncateMod", lambda b, x, y: x % y, None, REAL_TYPES)
+declare_binary("Mod", lambda b, x, y: x % y, _truncate_mod_gradient, REAL_TYPES)
+declare_binary("TruncateMod", lambda b, x, y: x % y, _truncate_mod_gradient, REAL_TYPES)
 declare_binary("Pow", lambda b, x, y: x**y, _pow_gradient)
 declare_binary("Maximum", "maximum", _choice_gradient("GreaterEqual"), REAL_TYPES)
 declare_binary("Minimum", "minimum", _choice_gradient("LessEqual"), REAL_TYPES)
