@@ -401,8 +401,7 @@ NAMESPACES: Mapping[str, Mapping[str, str]] = {
     },
     "sparse": {
         "xlalite.ops.functions.sparse": (
-            "sparse_concat as concat, sparse_from_dense as from_dense, "
-            "sparse_tensor_dense_matmul as matmul, "
+            "sparse_concat as concat, sparse_from_dense as from_dense, sparse_tensor_dense_matmul as matmul, "
             "sparse_placeholder as placeholder, sparse_reduce_sum as reduce_sum, sparse_reorder as reorder, "
             "sparse_reshape as reshape, sparse_retain as retain, sparse_tensor_dense_matmul as sparse_dense_matmul, "
             "SparseTensor, sparse_tensor_to_dense as to_dense"

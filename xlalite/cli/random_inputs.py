@@ -138,6 +138,7 @@ def _load(path: str, kind: str) -> list[Array]:
             named = [name for name in loaded.files if name.startswith(f"{kind}_")]
             has_kinds = any(name.startswith((f"{ARGUMENT}_", f"{RESULT}_")) for name in loaded.files)
             return [_plain(loaded[name]) for name in (named if has_kinds else loaded.files)]
+    # What damaged archives make of NumPy's reader, which passes on whatever `zipfile` meets.
     except (ValueError, KeyError, NotImplementedError, zipfile.BadZipFile, zlib.error, EOFError) as error:
         reason = str(error).partition(". If you trust")[0]  # what NumPy says of its own options
         raise InputError(f"{path}: expected an .npy or .npz file of plain arrays: {reason}") from error

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from xlalite.framework.graph.dtypes import FLOATING_TYPES, QUANTIZED_TYPES, DType, bfloat16, float32
+from xlalite.framework.graph.dtypes import QUANTIZED_TYPES, DType, bfloat16, float32
 from xlalite.framework.graph.errors import InvalidArgumentError
 from xlalite.framework.graph.op_spec import OutputType
 from xlalite.framework.graph.operation import Operation
@@ -109,7 +109,7 @@ declare(
 
 
 def _quantize_infer(op: Operation) -> Sequence[OutputType]:
-    require_type(op.inputs[0], FLOATING_TYPES & {float32})
+    require_type(op.inputs[0], {float32})
     if op.get_attr("T") not in QUANTIZED_TYPES:
         raise InvalidArgumentError(None, op, f"T must be a quantised type, found {op.get_attr('T').name}")
     ends = _ends_shape(op)

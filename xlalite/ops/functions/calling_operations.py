@@ -11,6 +11,8 @@ from xlalite.ops.functions.composed_operations import Composed
 from xlalite.ops.functions.control_flow import cond as if_else, switch_case, while_loop
 from xlalite.ops.helpers.constant import convert_to_tensor
 
+# The parameters have the names that TensorFlow gives the inputs.
+
 
 def _call(*args: Any, f: Callable[..., Any], name: str | None = None, **ignored: Any) -> Sequence[Tensor]:
     return _listed(f(*args))

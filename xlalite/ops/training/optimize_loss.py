@@ -62,7 +62,7 @@ def optimize_loss(
         global_step: What counts the steps; the graph's own if it is None.
         learning_rate: A number or a scalar tensor; None if the optimizer knows.
         optimizer: A name of `OPTIMIZER_CLS_NAMES`, a class or function of the learning rate, or an `Optimizer`.
-        gradient_noise_scale: Normal noise of this scale is added to gradients, in proportion to their learning rate.
+        gradient_noise_scale: The deviation of the truncated normal noise that is added to gradients.
         gradient_multipliers: Factors of gradients, by variable or its name.
         clip_gradients: The largest global norm of the gradients, or a function of pairs of gradient and variable.
         learning_rate_decay_fn: Gives the learning rate from the first one and the step.

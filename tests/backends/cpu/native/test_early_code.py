@@ -37,7 +37,7 @@ def begun(offered, options=None, keeper=None):
         early.offer(text)
     deadline = time.monotonic() + 20
     while len(early.begun) < len(offered) and time.monotonic() < deadline:
-        time.sleep(0.001)
+        time.sleep(0.001)  # nothing tells Python that a job is taken
     return early
 
 
@@ -247,7 +247,7 @@ other = threading.Thread(target=work)
 other.start()
 states = []
 for number in range(4):
-    time.sleep(0.03 * number)
+    time.sleep(0.03 * number)  # forks meet other moments of a compilation
     child = os.fork()
     if child == 0:
         check(1)
@@ -312,7 +312,7 @@ def work():
 threading.Thread(target=work, daemon=True).start()
 while not sum(begun):
     time.sleep(0.01)
-time.sleep(0.05)
+time.sleep(0.05)  # the test puts other moments here
 print("ends")
 """
     processes = [run_python(STRESS + program.replace("0.05", str(0.01 * number))) for number in range(2)]
