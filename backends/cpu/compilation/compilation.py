@@ -6,6 +6,7 @@ Loaded only where something is compiled: a process that finds its code in the ca
 from __future__ import annotations
 
 import enum
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
@@ -32,10 +33,12 @@ from xlalite.passes.memory.buffer_assignment import assign_buffers
 from xlalite.passes.memory.buffers import ALIGNMENT_BYTES, BufferAssignment
 
 if TYPE_CHECKING:
-    from xlalite.backends.cpu.native.early_code import EarlyCode
+    from xlalite.backends.cpu.native.native_compiler import NativeCompiler
 
-_FEWEST_FOR_EARLY_CODE = 150
-"""Instructions of an optimised module: of fewer, LLVM IR is written before a thread has done anything."""
+_FEWEST_AT_FIRST = 150
+"""Instructions of a process's first program that are worth making the compiler ready that all later ones have."""
+
+_programs = itertools.count()
 
 
 class Step(enum.Enum):
@@ -108,14 +111,14 @@ class Compilation:
         yield Step.OPTIMIZED
         self.assignment = self._assign(self.optimized)
         yield Step.ASSIGNED
-        early = self._early_code(self.optimized)
+        compiler = self._compiler(self.optimized)
         try:
-            self.emitted = self._emit(self.optimized, self.assignment, early)
+            self.emitted = self._emit(self.optimized, self.assignment, compiler)
             yield Step.EMITTED
-            self.generated = self._generate(self.emitted, early)
+            self.generated = self._generate(self.emitted, compiler)
         finally:
-            if early is not None:
-                early.end()
+            if compiler is not None:
+                compiler.end()
         yield Step.GENERATED
 
     def unscheduled(self) -> HloModule:
@@ -171,18 +174,21 @@ class Compilation:
         self._note("buffer assignment")
         return assign_buffers(optimized)
 
-    def _early_code(self, optimized: HloModule) -> EarlyCode | None:
-        """Who compiles LLVM modules while others are written, if that takes long enough for another thread."""
-        is_long = sum(map(len, optimized.computations())) >= _FEWEST_FOR_EARLY_CODE
-        threads = min(self.request.num_threads, available_cpus()) if has_native_pool() else 1
-        if not is_long or threads == 1 or self._wanted is not CodeForm.OBJECT:
+    def _compiler(self, optimized: HloModule) -> NativeCompiler | None:
+        """Who makes the object code, if not llvmlite."""
+        is_first = next(_programs) == 0
+        is_short = sum(map(len, optimized.computations())) < _FEWEST_AT_FIRST
+        if self._wanted is not CodeForm.OBJECT or not has_native_pool() or (is_first and is_short):
             return None
-        from xlalite.backends.cpu.native.early_code import EarlyCode
+        from xlalite.backends.cpu.native.native_compiler import NativeCompiler
 
-        return EarlyCode(self.request.jit_options, self._keeper())
+        return NativeCompiler(self.request.jit_options, self._keeper())
 
-    def _emit(self, optimized: HloModule, assignment: BufferAssignment, early: EarlyCode | None) -> EmittedModule:
+    def _emit(
+        self, optimized: HloModule, assignment: BufferAssignment, compiler: NativeCompiler | None
+    ) -> EmittedModule:
         self._note("LLVM IR")
+        has_threads = min(self.request.num_threads, available_cpus()) > 1
         emitted = emit_module(
             optimized,
             assignment,
@@ -190,15 +196,15 @@ class Compilation:
             contract=self.request.options.fp_contract,
             target=self._target,
             profile=self.request.options.profile,
-            offer=early.offer if early is not None else None,
+            offer=compiler.offer if compiler is not None and has_threads else None,
         )
         self.decisions += tuple(emitted.decisions)
         return emitted
 
-    def _generate(self, emitted: EmittedModule, early: EarlyCode | None) -> GeneratedCode:
+    def _generate(self, emitted: EmittedModule, compiler: NativeCompiler | None) -> GeneratedCode:
         self._note("machine code")
         options, threads = self.request.jit_options, self.request.num_threads
-        return generate_code(emitted.text, self._wanted, options, self._keeper(), threads, early)
+        return generate_code(emitted.text, self._wanted, options, self._keeper(), threads, compiler)
 
     def _keeper(self) -> SharedImages | None:
         return SharedImages(default_cache(), self.request.jit_options) if self.request.may_be_cached else None

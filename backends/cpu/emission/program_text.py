@@ -27,6 +27,7 @@ class ProgramText:
         self.module = module
         self.threads = threads
         self._offer = offer
+        self._has_offered = False
         if offer is not None:
             module.on_shared_text = lambda text: offer(SHARED_MODULE + text)
 
@@ -35,6 +36,7 @@ class ProgramText:
         first = self.module.function_count
         function = emit()
         if self._offer is not None and (piece := self.module.cut(first, _LINES_IN_MODULE)):
+            self._has_offered = True
             self._offer(RENAMED_MODULE + piece)
         return function
 
@@ -42,6 +44,6 @@ class ProgramText:
         """All modules, when the program is written."""
         pieces = self.module.texts(_LINES_IN_MODULE, self.threads)
         of_kernels = [not piece.startswith(ONLY_CALLS) and f"@{ENTRY}(" not in piece for piece in pieces]
-        mark = RENAMED_MODULE if sum(of_kernels) > 1 or self._offer is not None else ""
+        mark = RENAMED_MODULE if sum(of_kernels) > 1 or self._has_offered else ""
         own = (mark * is_kept + piece for piece, is_kept in zip(pieces, of_kernels, strict=True))
         return NEXT_MODULE.join((*own, *(SHARED_MODULE + each for each in self.module.shared_texts)))

@@ -10,11 +10,10 @@ from __future__ import annotations
 import ctypes
 import enum
 import functools
-import itertools
-import os
+import re
 import threading
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 import llvmlite.binding as llvm
@@ -74,8 +73,8 @@ class Keeper(Protocol):
         """Takes object code that was made in so many milliseconds."""
 
 
-class Beginner(Protocol):
-    """A thread that has begun with some modules; see `early_code.py`."""
+class Compiler(Protocol):
+    """Makes object code without the interpreter, and has begun with some modules; see `native_compiler.py`."""
 
     @property
     def found(self) -> Mapping[str, bytes | None]:
@@ -85,11 +84,8 @@ class Beginner(Protocol):
     def names(self) -> ContentNames:
         """The names of what modules define, of which it knows some."""
 
-    def end(self) -> Collection[str]:
-        """The modules that it has begun; it begins no more."""
-
-    def codes(self) -> Mapping[str, GeneratedCode]:
-        """The code of what it has begun, but for what LLVM refuses; waits until all is made."""
+    def finish(self, texts: Iterable[str], threads: int) -> Mapping[str, GeneratedCode]:
+        """The code of modules, but for what LLVM refuses."""
 
 
 def generate_code(
@@ -98,7 +94,7 @@ def generate_code(
     options: JitOptions | None = None,
     keeper: Keeper | None = None,
     threads: int = 1,
-    beginner: Beginner | None = None,
+    compiler: Compiler | None = None,
 ) -> GeneratedCode:
     """Parses and optimises LLVM IR for this host, once, and makes of it what is wanted.
 
@@ -107,8 +103,8 @@ def generate_code(
         wanted: What to make.
         options: How.
         keeper: Who has object code of modules that programs share.
-        threads: How many modules may be in the making at once.
-        beginner: Who has begun, with the same options and keeper, to make object code.
+        threads: How many modules the compiler may make at once.
+        compiler: Who makes object code, and has begun with it, with the same options and keeper; else llvmlite does.
 
     Raises:
         CodegenError: The text is not valid LLVM IR; the message quotes LLVM.
@@ -117,12 +113,12 @@ def generate_code(
     found: dict[str, bytes | None] = {}
     keeps = keeper if wanted is CodeForm.OBJECT else None
     if keeps is not None:
-        texts = named_by_content(texts, beginner.names if beginner is not None else None)
-        known = beginner.found if beginner is not None else {}
+        texts = named_by_content(texts, compiler.names if compiler is not None else None)
+        known = compiler.found if compiler is not None else {}
         found = {one: known[one] if one in known else keeps.find(one) for one in texts if one.startswith(_KEPT)}
     kept = {one: GeneratedCode(image=image) for one, image in found.items() if image is not None}
     missing = [one for one in texts if one not in kept]
-    made = dict(zip(missing, _generate_all(missing, wanted, options, threads, beginner), strict=True))
+    made = _generate_all(missing, wanted, options, threads, compiler)
     for one in missing:
         if keeps is not None and one in found:
             keeps.keep(one, made[one].image, made[one].compile_ms)
@@ -146,51 +142,18 @@ def compile_ir(source: IrSource, options: JitOptions | None = None) -> ObjectCod
 
 
 def _generate_all(
-    texts: Sequence[str], wanted: CodeForm, options: JitOptions, threads: int, beginner: Beginner | None
-) -> Sequence[GeneratedCode]:
-    """The code of each text; the caller and other threads take the longest that is left."""
-    made: dict[str, GeneratedCode] = {}
-    failures: list[BaseException] = []
-    begun = beginner.end() if beginner is not None else ()
-    waiting = [text for text in texts if text not in begun]
-    waiting.sort(key=lambda text: (ONLY_CALLS not in text, len(text)))
-
-    def work() -> None:
-        while not failures:
-            try:
-                text = waiting.pop()
-            except IndexError:
-                return
-            made[text] = _generate(text, wanted, options)
-
-    def help_out(in_place_of: Beginner | None) -> None:
-        try:
-            if in_place_of is not None:
-                in_place_of.codes()
-            work()
-        except BaseException as error:  # the caller raises it
-            failures.append(error)
-
-    left = sum(map(len, waiting)) - max(map(len, waiting), default=0)
-    count = min(len(waiting), threads, os.cpu_count() or 1) if left > _FEWEST_CHARACTERS else 1
-    helpers = [threading.Thread(target=help_out, args=(None if number else beginner,)) for number in range(count - 1)]
+    texts: Sequence[str], wanted: CodeForm, options: JitOptions, threads: int, compiler: Compiler | None
+) -> Mapping[str, GeneratedCode]:
+    """The code of each text."""
     with _generating:
-        for helper in helpers:
-            helper.start()
+        made = dict(compiler.finish(texts, threads)) if compiler is not None else {}
         try:
-            work()
-            if beginner is not None:
-                made |= beginner.codes()
-                waiting += [text for text in begun if text not in made]
-                work()
+            for text in texts:
+                if text not in made:
+                    made[text] = _generate(text, wanted, options)
         finally:
             _leave_llvm()
-            waiting.clear()
-            for helper in helpers:
-                helper.join()
-    for failure in failures:
-        raise failure
-    return [made[text] for text in texts]
+    return made
 
 
 def _leave_llvm() -> None:
@@ -205,10 +168,8 @@ def _leave_llvm() -> None:
 
 def _generate(text: str, wanted: CodeForm, options: JitOptions) -> GeneratedCode:
     start, level = time.perf_counter(), level_of(text, options)
-    idle = idle_machines.setdefault((options.max_isa, level), [])
-    machine = idle.pop() if idle else TargetInfo.host(options.max_isa).create_machine(level)
+    machine = take_machine(level, options)
     optimized_ir, assembly, image = "", "", b""
-    exports: tuple[str, ...] = ()
     # A context of its own: LLVM's global one would keep every type and constant for ever.
     with llvm.create_context() as context, _parsed(text, context) as module:
         _verify(module)
@@ -224,9 +185,20 @@ def _generate(text: str, wanted: CodeForm, options: JitOptions) -> GeneratedCode
                 assembly = machine.emit_assembly(copy)
         if CodeForm.OBJECT in wanted:
             image = _emit_object(module, machine)
-            exports = () if text.startswith(_KEPT) else _exported_names(module)
-    idle.append(machine)
+    give_machine_back(machine, level, options)
+    exports = exported_names(text) if CodeForm.OBJECT in wanted else ()
     return GeneratedCode(optimized_ir, assembly, image, exports, 1e3 * (time.perf_counter() - start))
+
+
+def take_machine(level: int, options: JitOptions) -> llvm.TargetMachine:
+    """A machine that the caller alone uses until it gives it back."""
+    idle = _idle_machines.setdefault((options.max_isa, level), [])
+    return idle.pop() if idle else TargetInfo.host(options.max_isa).create_machine(level)
+
+
+def give_machine_back(machine: llvm.TargetMachine, level: int, options: JitOptions) -> None:
+    """The next one who wants such a machine may have it."""
+    _idle_machines[options.max_isa, level].append(machine)
 
 
 def level_of(text: str, options: JitOptions) -> int:
@@ -275,15 +247,9 @@ def bytes_of(buffer: int) -> bytes:
     return image
 
 
-def _exported_names(module: llvm.ModuleRef) -> tuple[str, ...]:
-    defined = itertools.chain(module.functions, module.global_variables)
-    return tuple(
-        value.name
-        for value in defined
-        if not value.is_declaration
-        and value.linkage == llvm.Linkage.external
-        and value.visibility == llvm.Visibility.default
-    )
+def exported_names(text: str) -> tuple[str, ...]:
+    """Names of the functions and variables that a module defines for others; programs keep those of shared ones."""
+    return () if text.startswith(_KEPT) else tuple(match[1] or match[2] for match in _EXPORT.finditer(text))
 
 
 @functools.cache
@@ -292,8 +258,8 @@ def target_machine(max_isa: str = "") -> llvm.TargetMachine:
     return TargetInfo.host(max_isa).create_machine()
 
 
-_FEWEST_CHARACTERS = 1_500
-"""What must be left beside the longest module for a thread to be sooner there than the caller."""
+LEVELS = 3
+"""How many levels of optimisation there are."""
 
 _KEPT = (SHARED_MODULE, RENAMED_MODULE)
 """Begin modules that are worth keeping; all that they define is for the modules that they are linked with."""
@@ -301,7 +267,13 @@ _KEPT = (SHARED_MODULE, RENAMED_MODULE)
 _generating = threading.RLock()
 """Held while threads of ours are in LLVM."""
 
-idle_machines: dict[tuple[str, int], list[llvm.TargetMachine]] = {}
+_EXPORT = re.compile(
+    r'^(?:define (?!hidden |internal |private )[^@\n]*@"?([^\s"(]+)"?\(|@"?([^\s"=]+)"? =  ?(?:constant|global) )',
+    re.MULTILINE,
+)
+"""The beginning of a definition that is not for its module alone."""
+
+_idle_machines: dict[tuple[str, int], list[llvm.TargetMachine]] = {}
 """By instruction set and level of optimisation; each is used by one thread at a time."""
 
 # LLVM lets one thread into each context and each target machine. llvmlite lets one in altogether, and has no public way

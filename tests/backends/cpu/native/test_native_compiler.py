@@ -1,5 +1,6 @@
 import inspect
 import os
+import threading
 import time
 
 import numpy as np
@@ -12,10 +13,10 @@ from xlalite.backends.cpu.compilation.compilation import Compilation, Step
 from xlalite.backends.cpu.compilation.request import CompileRequest
 from xlalite.backends.cpu.emission.module_emitter import emit_module
 from xlalite.backends.cpu.native.content_names import ContentNames, named_by_content
-from xlalite.backends.cpu.native.early_code import EarlyCode
 from xlalite.backends.cpu.native.jit import CodeForm, generate_code
 from xlalite.backends.cpu.native.jit_options import IrPass, JitOptions
-from xlalite.backends.cpu.native.object_code import NEXT_MODULE, RENAMED_MODULE, SHARED_MODULE
+from xlalite.backends.cpu.native.native_compiler import NativeCompiler
+from xlalite.backends.cpu.native.object_code import NEXT_MODULE, RENAMED_MODULE, SHARED_MODULE, joined
 from xlalite.hlo.errors import CodegenError
 
 OPTIMIZED = (
@@ -32,7 +33,7 @@ PROGRAM = NEXT_MODULE.join((ENTRY, OPTIMIZED, AS_WRITTEN))
 
 def begun(offered, options=None, keeper=None):
     """A thread that has begun with all that was offered."""
-    early = EarlyCode(options or JitOptions(), keeper)
+    early = NativeCompiler(options or JitOptions(), keeper)
     for text in offered:
         early.offer(text)
     deadline = time.monotonic() + 20
@@ -46,10 +47,13 @@ def begun(offered, options=None, keeper=None):
 def test_code_is_the_same_as_by_the_caller(passes, quick):
     options = JitOptions(passes, quick=quick)
     early = begun((OPTIMIZED, AS_WRITTEN), options)
-    code = generate_code(PROGRAM, CodeForm.OBJECT, options, beginner=early)
-    assert set(early.codes()) == {OPTIMIZED, AS_WRITTEN}
+    assert early.begun == {OPTIMIZED, AS_WRITTEN}
+    code = generate_code(PROGRAM, CodeForm.OBJECT, options, compiler=early)
     assert code == generate_code(PROGRAM, CodeForm.OBJECT, options)
-    assert all(each.compile_ms > 0 for each in early.codes().values())
+    codes = NativeCompiler(options, None).finish((ENTRY, OPTIMIZED, AS_WRITTEN, ENTRY), 2)
+    assert set(codes) == {ENTRY, OPTIMIZED, AS_WRITTEN}
+    assert all(each.compile_ms > 0 for each in codes.values())
+    assert joined([codes[text].image for text in (ENTRY, OPTIMIZED, AS_WRITTEN)]) == code.image
 
 
 @pytest.mark.parametrize("max_isa", ["SSE4_2", "AVX2"])
@@ -57,10 +61,10 @@ def test_code_is_for_the_machine_that_the_options_name(max_isa):
     text = f"{SHARED_MODULE}define hidden <8 x float> @f(<8 x float> %0) {{\n  ret <8 x float> %0\n}}\n"
     options = JitOptions(max_isa=max_isa)
     early = begun([text], options)
-    assert generate_code(text, CodeForm.OBJECT, options, beginner=early) == generate_code(
+    assert early.begun == {text}
+    assert generate_code(text, CodeForm.OBJECT, options, compiler=early) == generate_code(
         text, CodeForm.OBJECT, options
     )
-    assert set(early.codes()) == {text}
 
 
 @pytest.mark.parametrize(
@@ -77,32 +81,38 @@ def test_refused_module_is_the_error_that_it_always_is(refused):
     program = NEXT_MODULE.join((SHARED_MODULE + refused, OPTIMIZED))
     early = begun((SHARED_MODULE + refused, OPTIMIZED))
     if not refused:
-        assert generate_code(program, CodeForm.OBJECT, beginner=early).image
+        assert generate_code(program, CodeForm.OBJECT, compiler=early).image
         return
     with pytest.raises(CodegenError, match="LLVM refuses the module") as found:
-        generate_code(program, CodeForm.OBJECT, threads=2, beginner=early)
-    assert set(early.codes()) == {OPTIMIZED}
+        generate_code(program, CodeForm.OBJECT, threads=2, compiler=early)
+    assert set(NativeCompiler(JitOptions(), None).finish(program.split(NEXT_MODULE), 1)) == {OPTIMIZED}
     with pytest.raises(CodegenError) as expected:
         generate_code(program, CodeForm.OBJECT)
     assert str(found.value) == str(expected.value)
 
 
-def test_what_is_not_begun_is_left_to_the_caller():
+def test_what_is_not_begun_is_made_by_all():
     texts = [OPTIMIZED.replace("@twice", f"@twice{number}") for number in range(50)]
-    early = EarlyCode(JitOptions(), None)
-    for text in texts:
+    early = NativeCompiler(JitOptions(), None)
+    for text in texts[:40]:
         early.offer(text)
-    left = set(texts) - set(early.end())
-    code = generate_code(NEXT_MODULE.join(texts), CodeForm.OBJECT, threads=2, beginner=early)
+    code = generate_code(NEXT_MODULE.join(texts), CodeForm.OBJECT, threads=3, compiler=early)
     assert code.image == generate_code(NEXT_MODULE.join(texts), CodeForm.OBJECT).image
-    assert not left & set(early.codes())
+
+
+def test_what_was_begun_in_vain_ends():
+    early = begun((OPTIMIZED, AS_WRITTEN))
+    assert set(early.end()) == {OPTIMIZED, AS_WRITTEN}
+    assert not early.end()
 
 
 def test_nothing_offered_starts_nothing():
-    early = EarlyCode(JitOptions(), None)
+    before = threading.active_count()
+    early = NativeCompiler(JitOptions(), None)
+    assert not early.begun
+    assert threading.active_count() == before
+    assert generate_code(PROGRAM, CodeForm.OBJECT, compiler=early) == generate_code(PROGRAM, CodeForm.OBJECT)
     assert not early.end()
-    assert generate_code(PROGRAM, CodeForm.OBJECT, beginner=early) == generate_code(PROGRAM, CodeForm.OBJECT)
-    assert not early.codes()
 
 
 class Keeper:
@@ -125,14 +135,14 @@ def test_kept_modules_are_asked_for_once_and_not_compiled():
     renamed = RENAMED_MODULE + OPTIMIZED.removeprefix(SHARED_MODULE).replace("@twice", "@half")
     program = NEXT_MODULE.join((PROGRAM, renamed))
     keeper, plain = Keeper(), Keeper()
-    first = generate_code(program, CodeForm.OBJECT, keeper=keeper, beginner=begun([OPTIMIZED, renamed], keeper=keeper))
+    first = generate_code(program, CodeForm.OBJECT, keeper=keeper, compiler=begun([OPTIMIZED, renamed], keeper=keeper))
     assert first == generate_code(program, CodeForm.OBJECT, keeper=plain)
     assert keeper.kept == plain.kept
     assert sorted(keeper.asked) == sorted(plain.asked) == sorted(named_by_content(program.split(NEXT_MODULE))[1:])
-    early = EarlyCode(JitOptions(), keeper)
+    early = NativeCompiler(JitOptions(), keeper)
     early.offer(OPTIMIZED)
     early.offer(renamed)
-    assert generate_code(program, CodeForm.OBJECT, keeper=keeper, beginner=early) == first
+    assert generate_code(program, CodeForm.OBJECT, keeper=keeper, compiler=early) == first
     assert not early.begun
 
 
@@ -202,7 +212,7 @@ import os, random, signal, threading, time
 import numpy as np
 import xlalite as xl
 from xlalite.backends.base import CompileOptions, get_backend
-from xlalite.backends.cpu.native.early_code import EarlyCode
+from xlalite.backends.cpu.native.native_compiler import NativeCompiler
 """
     + "\n".join(map(inspect.getsource, (deep, compiled)))
     + """
@@ -211,11 +221,12 @@ modules = [deep(24, seed) for seed in range(3)]
 expected = [compiled(module, num_threads=1)(argument) for module in modules]
 def check(seed):
     assert np.array_equal(compiled(modules[seed])(argument), expected[seed])
-begun, end = [], EarlyCode.end
-def watched(early):
-    begun.append(len(end(early)))
-    return end(early)
-EarlyCode.end = watched
+begun, end = [], NativeCompiler.end
+def watched(compiler):
+    codes = end(compiler)
+    begun.append(len(codes))
+    return codes
+NativeCompiler.end = watched
 """
 )
 
@@ -264,13 +275,13 @@ print(states, sum(begun) > 0)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
 def test_compilation_goes_on_in_a_child_that_was_forked_in_it(run_python):
     program = """
-children, offer = [], EarlyCode.offer
+children, offer = [], NativeCompiler.offer
 def forking(early, text):
     offer(early, text)
     if early.begun and os.getpid() == parent and len(children) < 3:
         children.append(os.fork())
 parent = os.getpid()
-EarlyCode.offer = forking
+NativeCompiler.offer = forking
 for seed in (0, 1):
     check(seed)
     if os.getpid() != parent:

@@ -1,7 +1,7 @@
-"""The machine code behind `early_code.py`: a thread that compiles what comes into a queue, without the interpreter.
+"""The machine code behind `native_compiler.py`: threads that compile what comes into a queue, without the interpreter.
 
 Each job is parsed, verified, optimised and compiled by functions of llvmlite's library in a context of its own. Whoever
-forks holds both locks meanwhile: nobody is in LLVM then, and the child finds a queue that it can use.
+forks waits until nobody is in LLVM, and keeps the lock meanwhile, so that the child finds a queue that it can use.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from xlalite.backends.codegen.llvm import (
     Value,
     constant,
 )
-from xlalite.backends.cpu.native.record import NULL, Record
+from xlalite.backends.cpu.native.record import NULL, Record, pointer_at
 
-OPEN, WORK, OFFER, CLOSE, HOLD, LET_GO = (
-    f"xlalite_early_{name}" for name in ("open", "work", "offer", "close", "hold", "let_go")
+OPEN, WORK, OFFER, CLEAR, END, HOLD, LET_GO = (
+    f"xlalite_compiler_{name}" for name in ("open", "work", "offer", "clear", "end", "hold", "let_go")
 )
 
 LIBRARY_FUNCTIONS = tuple(
@@ -54,25 +54,29 @@ _LOCK_BYTES = 64
 
 
 class Queue(ctypes.Structure):
-    """Jobs that wait; `compiling` is locked while a thread is in LLVM, `lock` while the other fields change."""
+    """Jobs that wait, and how many are in LLVM; `lock` is held while a field changes.
+
+    There is `news` for whoever waits for a job, and `rest` for whoever waits until nobody is in LLVM.
+    """
 
     _fields_ = [
         ("lock", ctypes.c_int8 * _LOCK_BYTES),
         ("news", ctypes.c_int8 * _LOCK_BYTES),
-        ("compiling", ctypes.c_int8 * _LOCK_BYTES),
+        ("rest", ctypes.c_int8 * _LOCK_BYTES),
         ("first", ctypes.c_void_p),
         ("end", ctypes.c_void_p),
-        ("is_closed", ctypes.c_int64),
+        ("in_llvm", ctypes.c_int64),
+        ("is_ending", ctypes.c_int64),
     ]
 
 
 class Job(ctypes.Structure):
-    """A module: its text, the machine, functions that add passes or null; its object code, null if LLVM refused it."""
+    """A module: its text and level, functions that add passes or null; its object code, null if LLVM refused it."""
 
     _fields_ = [
         ("next", ctypes.c_void_p),
         ("text", ctypes.c_char_p),
-        ("machine", ctypes.c_void_p),
+        ("level", ctypes.c_int64),
         ("passes", ctypes.c_void_p),
         ("is_taken", ctypes.c_int64),
         ("code", ctypes.c_void_p),
@@ -80,42 +84,37 @@ class Job(ctypes.Structure):
     ]
 
 
-def early_code_ir() -> str:
+def native_compiler_ir() -> str:
     """The module."""
-    module = ModuleBuilder("early_code")
+    module = ModuleBuilder("native_compiler")
     _write_open(module)
     _write_work(module, _write_compile(module))
     _write_offer(module)
-    _write_close(module)
-    for name, word in ((HOLD, "lock"), (LET_GO, "unlock")):
-        fb = module.function(name, VOID, (PTR,))
-        for field in ("compiling", "lock"):
-            _pthread(fb, f"mutex_{word}", Record(fb, Queue, fb.parameters[0]).address(field))
-        fb.ret()
+    _write_clear(module)
+    _write_end(module)
+    _write_hold(module)
+    _write_let_go(module)
     return module.text()
 
 
 def _write_open(module: ModuleBuilder) -> None:
     fb = module.function(OPEN, VOID, (PTR,))
     queue = Record(fb, Queue, fb.parameters[0])
-    for kind, field in (("mutex", "lock"), ("mutex", "compiling"), ("cond", "news")):
+    for kind, field in (("mutex", "lock"), ("cond", "news"), ("cond", "rest")):
         _pthread(fb, f"{kind}_init", queue.address(field), NULL)
     queue.store("end", queue.address("first"))
     fb.ret()
 
 
 def _write_work(module: ModuleBuilder, compile_job: Function) -> None:
-    """Compiles one job after the other, and waits for more, until the queue is closed."""
-    fb = module.function(WORK, VOID, (PTR,))
-    queue = Record(fb, Queue, fb.parameters[0])
+    """Compiles one job after the other on the caller's machines, and waits for more, until the queue ends."""
+    fb = module.function(WORK, VOID, (PTR, PTR))
+    queue, machines = Record(fb, Queue, fb.parameters[0]), fb.parameters[1]
+    _pthread(fb, "mutex_lock", queue.address("lock"))
     with fb.while_loop(()) as turns:
-        _pthread(fb, "mutex_lock", queue.address("lock"))
         with fb.while_loop(()) as waits:
-            waits.continue_while(fb.xor(fb.or_(queue.is_set("first"), queue.is_set("is_closed")), constant(I1, 1)))
+            waits.continue_while(fb.xor(fb.or_(queue.is_set("first"), queue.is_set("is_ending")), constant(I1, 1)))
             _pthread(fb, "cond_wait", queue.address("news"), queue.address("lock"))
-        with fb.if_(queue.is_set("is_closed")):
-            _pthread(fb, "mutex_unlock", queue.address("lock"))
-            fb.ret()
         job = Record(fb, Job, queue.load("first"))
         turns.continue_while(fb.icmp("ne", job.pointer, NULL))
         job.store("is_taken", 1)
@@ -123,12 +122,13 @@ def _write_work(module: ModuleBuilder, compile_job: Function) -> None:
         queue.store("first", behind)
         with fb.if_(fb.icmp("eq", behind, NULL)):
             queue.store("end", queue.address("first"))
+        queue.store("in_llvm", fb.add(queue.load("in_llvm"), 1))
         _pthread(fb, "mutex_unlock", queue.address("lock"))
-        _pthread(fb, "mutex_lock", queue.address("compiling"))
-        begin = _nanoseconds(fb)
-        fb.call(compile_job, job.pointer)
-        job.store("nanoseconds", fb.sub(_nanoseconds(fb), begin))
-        _pthread(fb, "mutex_unlock", queue.address("compiling"))
+        fb.call(compile_job, job.pointer, pointer_at(fb, machines, job.load("level")))
+        _pthread(fb, "mutex_lock", queue.address("lock"))
+        queue.store("in_llvm", fb.sub(queue.load("in_llvm"), 1))
+        _pthread(fb, "cond_signal", queue.address("rest"))
+    _pthread(fb, "mutex_unlock", queue.address("lock"))
     fb.ret()
 
 
@@ -144,22 +144,50 @@ def _write_offer(module: ModuleBuilder) -> None:
     fb.ret()
 
 
-def _write_close(module: ModuleBuilder) -> None:
-    """From here on no job is taken."""
-    fb = module.function(CLOSE, VOID, (PTR,))
+def _write_clear(module: ModuleBuilder) -> None:
+    """Takes all jobs back that wait."""
+    fb = module.function(CLEAR, VOID, (PTR,))
     queue = Record(fb, Queue, fb.parameters[0])
     _pthread(fb, "mutex_lock", queue.address("lock"))
-    queue.store("is_closed", 1)
-    _pthread(fb, "cond_signal", queue.address("news"))
+    queue.store("first", NULL)
+    queue.store("end", queue.address("first"))
     _pthread(fb, "mutex_unlock", queue.address("lock"))
+    fb.ret()
+
+
+def _write_end(module: ModuleBuilder) -> None:
+    """Whoever finds no job from here on does not wait for one."""
+    fb = module.function(END, VOID, (PTR,))
+    queue = Record(fb, Queue, fb.parameters[0])
+    _pthread(fb, "mutex_lock", queue.address("lock"))
+    queue.store("is_ending", 1)
+    _pthread(fb, "cond_broadcast", queue.address("news"))
+    _pthread(fb, "mutex_unlock", queue.address("lock"))
+    fb.ret()
+
+
+def _write_hold(module: ModuleBuilder) -> None:
+    """Waits until nobody is in LLVM, and lets nobody in."""
+    fb = module.function(HOLD, VOID, (PTR,))
+    queue = Record(fb, Queue, fb.parameters[0])
+    _pthread(fb, "mutex_lock", queue.address("lock"))
+    with fb.while_loop(()) as waits:
+        waits.continue_while(queue.is_set("in_llvm"))
+        _pthread(fb, "cond_wait", queue.address("rest"), queue.address("lock"))
+    fb.ret()
+
+
+def _write_let_go(module: ModuleBuilder) -> None:
+    fb = module.function(LET_GO, VOID, (PTR,))
+    _pthread(fb, "mutex_unlock", Record(fb, Queue, fb.parameters[0]).address("lock"))
     fb.ret()
 
 
 def _write_compile(module: ModuleBuilder) -> Function:
     """One job. Who refuses a module says so in a string, which is dropped: the caller asks LLVM again for an error."""
-    fb = module.function("compile", VOID, (PTR,), linkage="internal")
-    job = Record(fb, Job, fb.parameters[0])
-    machine = job.load("machine")
+    fb = module.function("compile", VOID, (PTR, PTR), linkage="internal")
+    job, machine = Record(fb, Job, fb.parameters[0]), fb.parameters[1]
+    begin = _nanoseconds(fb)
     refused, done = fb.new_block("refused"), fb.new_block("done")
     problem = fb.alloca(PTR, align=8)
     fb.store(NULL, problem)
@@ -179,6 +207,7 @@ def _write_compile(module: ModuleBuilder) -> Function:
     _llvm(fb, "DisposeString", said, result=VOID)
     fb.br(done)
     fb.position_at(done)
+    job.store("nanoseconds", fb.sub(_nanoseconds(fb), begin))
     fb.ret()
     return fb.function
 

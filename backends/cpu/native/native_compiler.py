@@ -1,0 +1,246 @@
+"""Object code of modules, made without the interpreter: some of it while others of the program are still written.
+
+llvmlite takes a lock for each of LLVM's steps, and a Python thread gets the interpreter back between them only when
+whoever has it gives it up, every five milliseconds. So a thread enters machine code once (`native_compiler_ir.py`),
+which takes modules out of a queue, and leaves it when the queue ends. What LLVM refuses is left to the caller.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import threading
+from collections.abc import Collection, Iterable, Mapping
+
+import llvmlite.binding as llvm
+
+from xlalite.backends.codegen.llvm import ONLY_CALLS
+from xlalite.backends.cpu.native.content_names import ContentNames
+from xlalite.backends.cpu.native.fork_lock import hold_over_forks
+from xlalite.backends.cpu.native.jit import (
+    LEVELS,
+    GeneratedCode,
+    Keeper,
+    bytes_of,
+    exported_names,
+    give_machine_back,
+    level_of,
+    library,
+    take_machine,
+)
+from xlalite.backends.cpu.native.jit_options import IrPass, JitOptions
+from xlalite.backends.cpu.native.linker import LinkedModule
+from xlalite.backends.cpu.native.native_compiler_ir import (
+    CLEAR,
+    END,
+    HOLD,
+    LET_GO,
+    LIBRARY_FUNCTIONS,
+    OFFER,
+    OPEN,
+    WORK,
+    Job,
+    Queue,
+    native_compiler_ir,
+)
+from xlalite.backends.cpu.native.once import once
+from xlalite.backends.cpu.native.runtime_code import runtime_code
+
+_PASSES = {IrPass.SROA: "SROA", IrPass.INSTRUCTION_COMBINE: "InstCombine", IrPass.SIMPLIFY_CFG: "SimplifyCFG"}
+"""What llvmlite's library calls them."""
+
+_FEWEST_CHARACTERS = 1_500
+"""What must be left beside the longest module for a thread to be sooner there than the caller."""
+
+
+class NativeCompiler:
+    """Compiles the modules of one program: in a thread of its own those that are offered one by one, then all.
+
+    Attributes:
+        found: What the keeper had of each that was offered; that is not compiled.
+        names: The names of what they define, if there is a keeper.
+    """
+
+    __slots__ = ("_jobs", "_keeper", "_options", "_passes", "_queue", "_workers", "found", "names")
+
+    def __init__(self, options: JitOptions, keeper: Keeper | None) -> None:
+        """The thread starts when there is something to do."""
+        self.found: dict[str, bytes | None] = {}
+        self.names = ContentNames()
+        self._options = options
+        self._keeper = keeper
+        self._queue: Queue | None = None
+        self._jobs: dict[str, Job] = {}
+        self._workers: list[_Worker] = []
+        self._passes = _adding(options.passes)
+
+    def offer(self, text: str) -> None:
+        """Takes a module, after those whose functions it calls, as `generate_code` will get it."""
+        if self._keeper is not None:
+            self.names.learn(text)
+            text = self.names.renamed(text)
+        if text in self.found:
+            return
+        image = self.found[text] = self._keeper.find(text) if self._keeper is not None else None
+        # Two programs at once have enough to do.
+        if image is None and (self._workers or not _running):
+            if not self._workers:
+                self._start(1)
+            self._hand(text)
+
+    @property
+    def begun(self) -> Collection[str]:
+        """The modules that it has begun so far, as `generate_code` will get them."""
+        return {text for text, job in self._jobs.items() if job.is_taken}
+
+    def finish(self, texts: Iterable[str], threads: int) -> Mapping[str, GeneratedCode]:
+        """The code of modules, but for what LLVM refuses, made by the caller and others, so many threads in all."""
+        queue = self._opened()
+        _runtime().clear(queue)
+        waiting = sorted(dict.fromkeys(texts).keys() - self.begun, key=_length, reverse=True)
+        if sum(map(len, waiting[1:])) > _FEWEST_CHARACTERS:
+            self._start(min(len(waiting), threads, os.cpu_count() or 1) - 1 - len(self._workers))
+        own = _Worker(queue, self._options)
+        own.prepare(waiting)
+        try:
+            for text in waiting:
+                self._hand(text)
+            _runtime().end(queue)
+            own.work()
+        finally:
+            codes = self.end()
+        return codes
+
+    def end(self) -> Mapping[str, GeneratedCode]:
+        """Begins no more; the code of all that was begun since the last time, but for what LLVM refuses."""
+        if self._queue is None:
+            return {}
+        _runtime().clear(self._queue)
+        _runtime().end(self._queue)
+        for worker in self._workers:
+            worker.thread.join()
+        self._workers.clear()
+        codes = {text: _code(text, job) for text, job in self._jobs.items()}
+        self._jobs.clear()
+        return {text: code for text, code in codes.items() if code is not None}
+
+    def _opened(self) -> Queue:
+        if self._queue is None:
+            self._queue = Queue()
+            _runtime().open(self._queue)
+        return self._queue
+
+    def _start(self, count: int) -> None:
+        for _ in range(count):
+            worker = _Worker(self._opened(), self._options)
+            self._workers.append(worker)
+            worker.thread.start()
+
+    def _hand(self, text: str) -> None:
+        for worker in self._workers:
+            worker.prepare((text,))
+        level = level_of(text, self._options)
+        job = self._jobs[text] = Job(level=level)
+        job.text = text.encode()
+        job.passes = ctypes.addressof(self._passes) if level == 2 else None
+        _runtime().offer(self._opened(), job)
+
+
+class _Worker:
+    """One who takes jobs out of a queue, and the target machines that nobody else uses meanwhile.
+
+    Attributes:
+        queue: The queue.
+        thread: Who works if it is not the caller.
+    """
+
+    __slots__ = ("_machines", "_options", "_table", "queue", "thread")
+
+    def __init__(self, queue: Queue, options: JitOptions) -> None:
+        self.queue = queue
+        self.thread = threading.Thread(target=self.work, daemon=True)
+        self._options = options
+        self._machines: dict[int, llvm.TargetMachine] = {}
+        self._table = (ctypes.c_void_p * LEVELS)()
+
+    def prepare(self, texts: Iterable[str]) -> None:
+        """Takes the machines that the modules need."""
+        for level in {level_of(text, self._options) for text in texts} - self._machines.keys():
+            machine = self._machines[level] = take_machine(level, self._options)
+            self._table[level] = ctypes.cast(machine._ptr, ctypes.c_void_p).value
+
+    def work(self) -> None:
+        """Works until the queue ends."""
+        _running[self] = None
+        try:
+            _runtime().work(self.queue, self._table)
+            for level, machine in self._machines.items():
+                give_machine_back(machine, level, self._options)
+        finally:
+            _running.pop(self, None)
+
+
+class _Runtime:
+    """The native functions, callable from Python (ctypes releases the interpreter lock around each)."""
+
+    def __init__(self, module: LinkedModule) -> None:
+        self._module = module
+        queue, job, table = ctypes.POINTER(Queue), ctypes.POINTER(Job), ctypes.POINTER(ctypes.c_void_p)
+        self.offer = ctypes.CFUNCTYPE(None, queue, job)(module.address(OFFER))
+        self.work = ctypes.CFUNCTYPE(None, queue, table)(module.address(WORK))
+        self.open, self.clear, self.end, self.hold, self.let_go = (
+            ctypes.CFUNCTYPE(None, queue)(module.address(name)) for name in (OPEN, CLEAR, END, HOLD, LET_GO)
+        )
+
+
+@once
+def _runtime() -> _Runtime:
+    addresses = {name: _address(name) for name in LIBRARY_FUNCTIONS}
+    return _Runtime(runtime_code("compiler", native_compiler_ir, addresses))
+
+
+def _length(text: str) -> tuple[bool, int]:
+    """How modules compare in the time that they take."""
+    return ONLY_CALLS not in text, len(text)
+
+
+def _code(text: str, job: Job) -> GeneratedCode | None:
+    """What became of a job, once."""
+    if not job.code:
+        return None
+    return GeneratedCode(image=bytes_of(job.code), exports=exported_names(text), compile_ms=1e-6 * job.nanoseconds)
+
+
+def _adding(passes: tuple[IrPass, ...]) -> ctypes.Array[ctypes.c_void_p]:
+    """Functions that add passes to a pass manager, and null."""
+    addresses = [_address(f"LLVMPY_module_Add{_PASSES[each]}Pass") for each in passes]
+    return (ctypes.c_void_p * (len(addresses) + 1))(*addresses)
+
+
+def _address(name: str) -> int:
+    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
+
+
+class _Running:
+    """All queues from which somebody may be in LLVM, as a lock that forks wait for."""
+
+    def __init__(self) -> None:
+        self._held: list[Queue] = []
+
+    def __enter__(self) -> None:
+        self._held = list({id(each.queue): each.queue for each in _running.copy()}.values())
+        for queue in self._held:
+            _runtime().hold(queue)
+
+    def __exit__(self, *exception: object) -> None:
+        while self._held:
+            _runtime().let_go(self._held.pop())
+
+
+_running: dict[_Worker, None] = {}
+_all = _Running()
+hold_over_forks(_all)  # within the locks of `jit.py`
+atexit.register(_all.__enter__)  # the library must not go while a thread is in it
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_running.clear)
