@@ -147,7 +147,9 @@ class Driver:
 
     def emit(self) -> None:
         """Writes the loops."""
-        fb, entry = self._fb, self._entry
+        fb, entry, plan = self._fb, self._entry, self._plan
+        # What takes longest to compile is there first.
+        tile_of(plan, self._layout, plan.rows, plan.columns).function(self._module, plan.numbers)
         if self._slot_bytes:
             with own_slot(entry, self._math.operand(self._slot_bytes)) as self._scratch:
                 self._pieces()
