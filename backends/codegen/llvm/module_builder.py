@@ -200,29 +200,34 @@ class ModuleBuilder(ModuleSymbols):
         """How many functions were begun."""
         return len(self._functions)
 
-    def cut(self, first: int, most_lines: int) -> str:
-        """A piece of `texts` that is ready before all functions are written; mostly none yet, which is empty.
+    def cut(self, first: int, most_lines: int) -> list[str]:
+        """Pieces of `texts` that are ready before all functions are written; mostly none yet.
 
         Args:
             first: Number of a function; this one and all that were begun later are complete, and call no others that
                 are not.
             most_lines: A piece has hardly more.
         """
-        for function in self._functions[first:]:
+        complete = self._functions[first:]
+        for function in complete:
             if function.line_count >= _LINES_WORTH_A_CALL:
                 function.share()
-            if not function.is_caller and not function.is_internal:
-                self._complete.append(function)
-                self._complete_lines += function.line_count
-        lines, all_lines = self._complete_lines, self._complete_lines + self._early_lines
-        if lines < min(most_lines, max(_LINES_WORTH_A_PIECE, 1 << (all_lines // _FEW_EARLY_PIECES).bit_length())):
-            return ""
-        (text,) = self._piece_texts([self._complete])
-        self._early.update(dict.fromkeys(self._complete))
-        self._early_texts.append(text)
-        self._complete.clear()
-        self._complete_lines, self._early_lines = 0, all_lines
-        return text
+        pieces: list[list[FunctionBuilder]] = []
+        for function in complete:
+            if function.is_caller or function.is_internal:
+                continue
+            self._complete.append(function)
+            self._complete_lines += function.line_count
+            part = (self._complete_lines + self._early_lines) // _FEW_EARLY_PIECES
+            if self._complete_lines >= min(most_lines, max(_LINES_WORTH_A_PIECE, 1 << part.bit_length())):
+                pieces.append(self._complete)
+                self._early_lines += self._complete_lines
+                self._complete, self._complete_lines = [], 0
+        texts = self._piece_texts(pieces) if pieces else []
+        for piece in pieces:
+            self._early.update(dict.fromkeys(piece))
+        self._early_texts += texts
+        return texts
 
     def text(self) -> str:
         """The module as LLVM IR text."""

@@ -35,9 +35,10 @@ class ProgramText:
         """A kernel, whose code is complete."""
         first = self.module.function_count
         function = emit()
-        if self._offer is not None and (piece := self.module.cut(first, _LINES_IN_MODULE)):
-            self._has_offered = True
-            self._offer(RENAMED_MODULE + piece)
+        if self._offer is not None:
+            for piece in self.module.cut(first, _LINES_IN_MODULE):
+                self._has_offered = True
+                self._offer(RENAMED_MODULE + piece)
         return function
 
     def text(self) -> str:
