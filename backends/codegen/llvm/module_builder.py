@@ -201,7 +201,7 @@ class ModuleBuilder(ModuleSymbols):
         return len(self._functions)
 
     def cut(self, first: int, most_lines: int) -> list[str]:
-        """Pieces of `texts` that are ready before all functions are written; mostly none yet.
+        """Pieces of `texts` that are ready before all functions are written, callers behind callees; mostly none yet.
 
         Args:
             first: Number of a function; this one and all that were begun later are complete, and call no others that
@@ -213,7 +213,7 @@ class ModuleBuilder(ModuleSymbols):
             if function.line_count >= _LINES_WORTH_A_CALL:
                 function.share()
         pieces: list[list[FunctionBuilder]] = []
-        for function in complete:
+        for function in _callees_first(complete) if len(complete) > 1 else complete:
             if function.is_caller or function.is_internal:
                 continue
             self._complete.append(function)
@@ -324,6 +324,22 @@ def _lines_of_piece(line_count: int, threads: int) -> int:
     """Enough pieces for threads to share; of much code many, as far as the work for each is little beside its own."""
     fewest = min(line_count // (2 * threads), _LINES_WORTH_A_PIECE)
     return max(_FEWEST_LINES, fewest, 1 << (line_count // _MANY_PIECES).bit_length())
+
+
+def _callees_first(functions: Sequence[FunctionBuilder]) -> list[FunctionBuilder]:
+    named = {function.function.text: function for function in functions}
+    order: dict[FunctionBuilder, None] = {}
+
+    def visit(function: FunctionBuilder) -> None:
+        for name in dict.fromkeys(_SYMBOL.findall(function.text())):
+            callee = named.pop(name, None)
+            if callee is not None:
+                visit(callee)
+        order[function] = None
+
+    while named:
+        visit(named.pop(next(iter(named))))
+    return list(order)
 
 
 def _only_calls(functions: Sequence[FunctionBuilder]) -> str:
