@@ -57,9 +57,9 @@ class Instrumentation:
         self._sized: HloModule | None = None
         # Its computations and instructions, and their operations, looked at once a change.
         self._sizes, self._opcodes = (0, 0), frozenset[str]()
-        # Passes that have nothing to change in the module as it is, and when passes had nothing to change.
-        self._settled: set[HloPass] = set()
-        self._settled_at: dict[HloPass, int] = {}
+        # How often it was looked at; of passes that had nothing to change, which look that was, and when.
+        self._looks = 0
+        self._settled: dict[HloPass, tuple[int, int]] = {}
 
     def fuel_taken(self, pass_name: str) -> int:
         """How many changes a pass with fuel has made."""
@@ -68,7 +68,7 @@ class Instrumentation:
     def verify_input(self, module: HloModule, pipeline: str) -> None:
         """Verifies the module that enters a pipeline, so that no pass is blamed for what it was given."""
         self._sized = None
-        self._settled_at.clear()
+        self._settled.clear()
         try:
             verify(module)
         except XlaliteError as error:
@@ -97,10 +97,10 @@ class Instrumentation:
         Raises:
             PassError: The pass failed, broke the module, or lied about whether it changed it.
         """
-        fuel = self._fuel.get(given.name)
         if self._sized is not module:
             self._look_at(module)
-        is_concerned = given.opcodes is None or not self._opcodes.isdisjoint(given.opcodes)
+        about = given.opcodes
+        is_concerned = about is None or not self._opcodes.isdisjoint(about)
         if not is_concerned and not self.options.check_passes:
             return False
         hlo_pass = given.loaded() if isinstance(given, LatePass) else given
@@ -108,7 +108,11 @@ class Instrumentation:
             if hlo_pass.run(module):
                 raise PassError(f"pass {hlo_pass.name} changed module {module.name}, which has none of its operations")
             return False
-        if hlo_pass in self._settled or not self.options.runs(hlo_pass.name) or (fuel is not None and fuel.left <= 0):
+        look, since = self._settled.get(hlo_pass, (0, 0))
+        if look == self._looks or not self.options.runs(hlo_pass.name):
+            return False
+        fuel = self._fuel.get(hlo_pass.name)
+        if fuel is not None and fuel.left <= 0:
             return False
         self._runs += 1
         known = self._runs, pipeline, hlo_pass.name, following
@@ -120,7 +124,6 @@ class Instrumentation:
 
         start = time.perf_counter()
         try:
-            since = self._settled_at.get(hlo_pass, 0)
             changed = (hlo_pass if fuel is None else replace(hlo_pass, fuel=fuel)).run_on_changes(module, since)
             ran = time.perf_counter()
             if changed and module.config.is_scheduled:
@@ -145,8 +148,7 @@ class Instrumentation:
         if changed:
             self._look_at(module)
         if not changed or hlo_pass.reaches_fixpoint:
-            self._settled.add(hlo_pass)
-            self._settled_at[hlo_pass] = tick()
+            self._settled[hlo_pass] = self._looks, tick()
         record = PassRecord(
             *known,
             changed=changed,
@@ -165,7 +167,7 @@ class Instrumentation:
         computations = module.computations()
         self._sized, self._sizes = module, (len(computations), sum(map(len, computations)))
         self._opcodes = frozenset({instruction.opcode for each in computations for instruction in each.instructions})
-        self._settled.clear()
+        self._looks += 1
 
     def _blame(self, error: BaseException, module: HloModule, record: PassRecord) -> BaseException:
         """What is to be raised: for an error of xlalite a `PassError` that names the pass, which any other notes."""

@@ -126,12 +126,14 @@ class FixPoint:
 
 Stage: TypeAlias = HloPass | LatePass | Pipeline | FixPoint
 
+_LISTS = (Pipeline, FixPoint)
+
 
 def pass_names(stage: Stage) -> tuple[str, ...]:
     """Names of all passes in a stage, in order, each once."""
-    if isinstance(stage, HloPass | LatePass):
-        return (stage.name,)
-    return tuple(dict.fromkeys(name for inner in stage.stages for name in pass_names(inner)))
+    if isinstance(stage, _LISTS):
+        return tuple(dict.fromkeys(name for inner in stage.stages for name in pass_names(inner)))
+    return (stage.name,)
 
 
 def _drop_repeated_decisions(module: HloModule, first: int) -> None:
@@ -143,9 +145,9 @@ def _drop_repeated_decisions(module: HloModule, first: int) -> None:
 def _run_stage(
     stage: Stage, module: HloModule, instrumentation: Instrumentation, pipeline: str, following: str
 ) -> bool:
-    if isinstance(stage, HloPass | LatePass):
-        return instrumentation.run_pass(stage, module, pipeline, following)
-    return stage.run_stages(module, instrumentation)
+    if isinstance(stage, _LISTS):
+        return stage.run_stages(module, instrumentation)
+    return instrumentation.run_pass(stage, module, pipeline, following)
 
 
 def _name_at(stages: tuple[Stage, ...], position: int) -> str:
