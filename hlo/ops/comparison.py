@@ -87,16 +87,12 @@ def default_comparison_type(dtype: DType) -> ComparisonType:
 def _compare_shape(context: ShapeContext) -> Shape:
     shape = binary_rule(is_any, lambda dtype: DType.PRED)(context)
     dtype, attrs = context.operands[0].dtype, context.attrs
-    context.require(
-        not dtype.is_complex or attrs.direction in (Direction.EQ, Direction.NE),
-        f"complex numbers have no order, so direction {attrs.direction.value} means nothing",
-    )
+    if dtype.is_complex and attrs.direction not in (Direction.EQ, Direction.NE):
+        raise context.error(f"complex numbers have no order, so direction {attrs.direction.value} means nothing")
     wanted = attrs.type
-    if wanted is not None and wanted is not default_comparison_type(dtype):
-        context.require(
-            wanted is ComparisonType.TOTALORDER and dtype.is_floating,
-            f"comparison type {wanted.value} does not fit element type {dtype.value}",
-        )
+    is_usual = wanted is None or wanted is default_comparison_type(dtype)
+    if not is_usual and (wanted is not ComparisonType.TOTALORDER or not dtype.is_floating):
+        raise context.error(f"comparison type {wanted.value} does not fit element type {dtype.value}")
     return shape
 
 

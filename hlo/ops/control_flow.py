@@ -20,13 +20,10 @@ def _while_shape(context: ShapeContext) -> Shape:
     state = context.operands[0]
     condition = check_called(context, 0, [state], "condition")
     body = check_called(context, 1, [state], "body")
-    context.require(
-        condition.result.is_scalar and condition.result.dtype is DType.PRED,
-        f"condition gives {condition.result.text()}, expected pred[]",
-    )
-    context.require(
-        body.result.compatible(state), f"body gives {body.result.text()}, the loop's state is {state.text()}"
-    )
+    if not (condition.result.is_scalar and condition.result.dtype is DType.PRED):
+        raise context.error(f"condition gives {condition.result.text()}, expected pred[]")
+    if not body.result.compatible(state):
+        raise context.error(f"body gives {body.result.text()}, the loop's state is {state.text()}")
     return state
 
 
@@ -42,22 +39,20 @@ def _conditional_shape(context: ShapeContext) -> Shape:
     context.require(len(context.operands) >= 2, "needs a predicate or branch index and one operand for each branch")
     selector = context.array(0, "predicate or branch index")
     branches = len(context.called)
-    context.require(
-        selector.is_scalar and selector.dtype in (DType.PRED, DType.S32),
-        f"operand 0 must be pred[] or s32[], found {selector.text()}",
-    )
-    if selector.dtype is DType.PRED:
-        context.require(branches == 2, f"a predicate chooses between 2 computations, found {branches}")
-    context.require(
-        len(context.operands) == branches + 1,
-        f"{branches} branches need as many operands besides operand 0, found {len(context.operands) - 1}",
-    )
+    if not (selector.is_scalar and selector.dtype in (DType.PRED, DType.S32)):
+        raise context.error(f"operand 0 must be pred[] or s32[], found {selector.text()}")
+    if selector.dtype is DType.PRED and branches != 2:
+        raise context.error(f"a predicate chooses between 2 computations, found {branches}")
+    if len(context.operands) != branches + 1:
+        raise context.error(
+            f"{branches} branches need as many operands besides operand 0, found {len(context.operands) - 1}"
+        )
     for branch in range(branches):
         program = check_called(context, branch, [context.operands[branch + 1]], f"branch {branch}")
-        context.require(
-            program.result.compatible(context.called[0].result),
-            f"branch {branch} gives {program.result.text()}, branch 0 gives {context.called[0].result.text()}",
-        )
+        if not program.result.compatible(context.called[0].result):
+            raise context.error(
+                f"branch {branch} gives {program.result.text()}, branch 0 gives {context.called[0].result.text()}"
+            )
     return context.called[0].result
 
 

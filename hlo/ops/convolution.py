@@ -40,20 +40,17 @@ def _convolution_shape(context: ShapeContext) -> Shape:
     attrs: ConvolutionAttrs = context.attrs
     dims, window = attrs.dim_labels, attrs.window
     dtype = product_dtype(context, lhs.dtype, rhs.dtype)
-    context.require(
-        dims.problem is None and "?" not in str(dims), f"dim_labels {dims}: {dims.problem or 'unknown dim'}"
-    )
+    if not (dims.problem is None and "?" not in str(dims)):
+        raise context.error(f"dim_labels {dims}: {dims.problem or 'unknown dim'}")
     rank = dims.spatial_rank + 2
-    context.require(
-        lhs.rank == rhs.rank == rank,
-        f"dim_labels {dims} describe arrays of rank {rank}, found {lhs.rank} and {rhs.rank}",
-    )
+    if not (lhs.rank == rhs.rank == rank):
+        raise context.error(f"dim_labels {dims} describe arrays of rank {rank}, found {lhs.rank} and {rhs.rank}")
     check_window(context, window, dims.spatial_rank)
     kernel_space = tuple(rhs.dims[dim] for dim in dims.kernel_spatial)
-    context.require(
-        window.sizes == kernel_space,
-        f"the window has size {list(window.sizes)}, the kernel's spatial sizes are {list(kernel_space)}",
-    )
+    if window.sizes != kernel_space:
+        raise context.error(
+            f"the window has size {list(window.sizes)}, the kernel's spatial sizes are {list(kernel_space)}"
+        )
     batch, outputs = lhs.dims[dims.input_batch], rhs.dims[dims.kernel_output_feature]
     _check_groups(context, lhs.dims[dims.input_feature], rhs.dims[dims.kernel_input_feature], batch, outputs)
     sizes = [0] * rank
@@ -66,20 +63,22 @@ def _convolution_shape(context: ShapeContext) -> Shape:
 
 def _check_groups(context: ShapeContext, inputs: int, kernel_inputs: int, batch: int, outputs: int) -> None:
     feature_groups, batch_groups = context.attrs.feature_group_count, context.attrs.batch_group_count
-    context.require(
-        feature_groups >= 1 and batch_groups >= 1 and (feature_groups == 1 or batch_groups == 1),
-        f"feature_group_count {feature_groups} and batch_group_count {batch_groups} must be positive and one of them 1",
-    )
-    context.require(
-        inputs == kernel_inputs * feature_groups,
-        f"the input has {inputs} features, the kernel takes {kernel_inputs} in each of {feature_groups} groups",
-    )
+    if not (feature_groups >= 1 and batch_groups >= 1 and (feature_groups == 1 or batch_groups == 1)):
+        raise context.error(
+            f"feature_group_count {feature_groups} and batch_group_count {batch_groups} must be positive and one of "
+            "them 1"
+        )
+    if inputs != kernel_inputs * feature_groups:
+        raise context.error(
+            f"the input has {inputs} features, the kernel takes {kernel_inputs} in each of {feature_groups} groups"
+        )
     for what, size, groups in (
         ("output features", outputs, feature_groups),
         ("output features", outputs, batch_groups),
         ("batch size", batch, batch_groups),
     ):
-        context.require(size % groups == 0, f"{what} {size} is not divisible by the group count {groups}")
+        if size % groups != 0:
+            raise context.error(f"{what} {size} is not divisible by the group count {groups}")
 
 
 def _convolution(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:

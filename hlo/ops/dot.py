@@ -73,15 +73,14 @@ def dot_dims(context: ShapeContext, lhs: Shape, rhs: Shape, attrs: DotAttrs) -> 
         ("batch", attrs.lhs_batch_dims, attrs.rhs_batch_dims),
         ("contracting", attrs.lhs_contracting_dims, attrs.rhs_contracting_dims),
     ):
-        context.require(
-            len(lhs_dims) == len(rhs_dims), f"lhs has {len(lhs_dims)} {what} dimensions, rhs has {len(rhs_dims)}"
-        )
+        if len(lhs_dims) != len(rhs_dims):
+            raise context.error(f"lhs has {len(lhs_dims)} {what} dimensions, rhs has {len(rhs_dims)}")
         for a, b in zip(lhs_dims, rhs_dims, strict=True):
-            context.require(
-                lhs.dims[a] == rhs.dims[b],
-                f"{what} sizes differ: lhs {lhs.text()} dim {a} is {lhs.dims[a]}, "
-                f"rhs {rhs.text()} dim {b} is {rhs.dims[b]}",
-            )
+            if lhs.dims[a] != rhs.dims[b]:
+                raise context.error(
+                    f"{what} sizes differ: lhs {lhs.text()} dim {a} is {lhs.dims[a]}, "
+                    f"rhs {rhs.text()} dim {b} is {rhs.dims[b]}"
+                )
     return _arranged(lhs.dims, rhs.dims, attrs)
 
 

@@ -81,21 +81,25 @@ class ScatterAttrs:
 
 def _check_sorted(context: ShapeContext, dimensions: Sequence[int], rank: int, what: str) -> None:
     check_dimensions(context, dimensions, rank, what)
-    context.require(list(dimensions) == sorted(dimensions), f"{what} {list(dimensions)} must be in increasing order")
+    if list(dimensions) != sorted(dimensions):
+        raise context.error(f"{what} {list(dimensions)} must be in increasing order")
 
 
 def _check_index_map(
     context: ShapeContext, index_map: IndexMap, operand: Shape, indices: Shape, dropped: Sequence[int]
 ) -> list[int]:
     """The batch sizes; `dropped` are the operand dimensions that windows leave out, besides the batching ones."""
-    context.require(indices.dtype.is_integral, f"indices must be integers, found {indices.dtype.value}")
+    if not indices.dtype.is_integral:
+        raise context.error(f"indices must be integers, found {indices.dtype.value}")
     vector_dim = index_map.index_vector_dim
-    context.require(0 <= vector_dim <= indices.rank, f"index_vector_dim {vector_dim} is not in [0, {indices.rank}]")
+    if not (0 <= vector_dim <= indices.rank):
+        raise context.error(f"index_vector_dim {vector_dim} is not in [0, {indices.rank}]")
     components = indices.dims[vector_dim] if vector_dim < indices.rank else 1
-    context.require(
-        components == len(index_map.operand_dims),
-        f"index vectors have {components} components, {len(index_map.operand_dims)} operand dimensions are addressed",
-    )
+    if components != len(index_map.operand_dims):
+        raise context.error(
+            f"index vectors have {components} components, {len(index_map.operand_dims)} operand dimensions are "
+            "addressed"
+        )
     check_dimensions(context, index_map.operand_dims, operand.rank, "addressed dimensions")
     _check_sorted(context, index_map.operand_batching_dims, operand.rank, "batching dimensions of the operand")
     check_dimensions(context, index_map.indices_batching_dims, indices.rank, "batching dimensions of the indices")
@@ -104,12 +108,13 @@ def _check_index_map(
         "operand and indices must have as many batching dimensions",
     )
     for a, b in zip(index_map.operand_batching_dims, index_map.indices_batching_dims, strict=True):
-        context.require(b != vector_dim, f"index_vector_dim {vector_dim} cannot be a batching dimension")
-        context.require(
-            operand.dims[a] == indices.dims[b],
-            f"batching dimension {a} of the operand is {operand.dims[a]}, dimension {b} of the indices "
-            f"is {indices.dims[b]}",
-        )
+        if b == vector_dim:
+            raise context.error(f"index_vector_dim {vector_dim} cannot be a batching dimension")
+        if operand.dims[a] != indices.dims[b]:
+            raise context.error(
+                f"batching dimension {a} of the operand is {operand.dims[a]}, dimension {b} of the indices "
+                f"is {indices.dims[b]}"
+            )
     batching = set(index_map.operand_batching_dims)
     context.require(
         not batching & set(index_map.operand_dims) and not batching & set(dropped),
@@ -123,28 +128,22 @@ def _gather_shape(context: ShapeContext) -> Shape:
     attrs: GatherAttrs = context.attrs
     _check_sorted(context, attrs.collapsed_slice_dims, operand.rank, "collapsed_slice_dims")
     batch = _check_index_map(context, attrs.index_map, operand, indices, attrs.collapsed_slice_dims)
-    context.require(
-        len(attrs.slice_sizes) == operand.rank,
-        f"slice_sizes has {len(attrs.slice_sizes)} entries for an operand of rank {operand.rank}",
-    )
+    if len(attrs.slice_sizes) != operand.rank:
+        raise context.error(f"slice_sizes has {len(attrs.slice_sizes)} entries for an operand of rank {operand.rank}")
     dropped = attrs.dropped_dims
     for dim, size in enumerate(attrs.slice_sizes):
-        context.require(
-            0 <= size <= operand.dims[dim], f"slice size {size} of dimension {dim} is not in [0, {operand.dims[dim]}]"
-        )
-        context.require(
-            dim not in dropped or size <= 1, f"slice size {size} of dimension {dim}, which is dropped, must be 1"
-        )
+        if not (0 <= size <= operand.dims[dim]):
+            raise context.error(f"slice size {size} of dimension {dim} is not in [0, {operand.dims[dim]}]")
+        if not (dim not in dropped or size <= 1):
+            raise context.error(f"slice size {size} of dimension {dim}, which is dropped, must be 1")
     kept = [size for dim, size in enumerate(attrs.slice_sizes) if dim not in dropped]
     flags = dynamic_flags(operand)
     kept_flags = [
         flags[dim] and size == operand.dims[dim] for dim, size in enumerate(attrs.slice_sizes) if dim not in dropped
     ]
     rank = len(batch) + len(kept)
-    context.require(
-        len(attrs.offset_dims) == len(kept),
-        f"offset_dims has {len(attrs.offset_dims)} entries, windows keep {len(kept)} dimensions",
-    )
+    if len(attrs.offset_dims) != len(kept):
+        raise context.error(f"offset_dims has {len(attrs.offset_dims)} entries, windows keep {len(kept)} dimensions")
     _check_sorted(context, attrs.offset_dims, rank, "offset_dims")
     windows = iter(zip(kept, kept_flags, strict=True))
     batch_flags = [f for dim, f in enumerate(dynamic_flags(indices)) if dim != attrs.index_map.index_vector_dim]
@@ -173,12 +172,14 @@ def _scatter_shape(context: ShapeContext) -> Shape:
     indices = context.array(count, "indices")
     updates = [context.array(position, "updates") for position in range(count + 1, total)]
     for position, (operand, update) in enumerate(zip(operands, updates, strict=True)):
-        context.require(operand.dims == operands[0].dims, f"sizes of operands 0 and {position} differ")
-        context.require(update.dims == updates[0].dims, f"sizes of updates 0 and {position} differ")
-        context.require(
-            same_kind(operand.dtype, update.dtype),
-            f"operand {position} has element type {operand.dtype.value}, its updates {update.dtype.value}",
-        )
+        if operand.dims != operands[0].dims:
+            raise context.error(f"sizes of operands 0 and {position} differ")
+        if update.dims != updates[0].dims:
+            raise context.error(f"sizes of updates 0 and {position} differ")
+        if not same_kind(operand.dtype, update.dtype):
+            raise context.error(
+                f"operand {position} has element type {operand.dtype.value}, its updates {update.dtype.value}"
+            )
     _check_update_sizes(context, operands[0], indices, updates[0])
     check_reducer(context, [Shape.array(operand.dtype) for operand in operands])
     return results_shape(context, operands)
@@ -191,18 +192,19 @@ def _check_update_sizes(context: ShapeContext, operand: Shape, indices: Shape, u
     batch = _check_index_map(context, attrs.index_map, operand, indices, attrs.inserted_window_dims)
     dropped = attrs.dropped_dims
     kept = [dim for dim in range(operand.rank) if dim not in dropped]
-    context.require(
-        len(kept) == len(attrs.update_window_dims),
-        f"update_window_dims has {len(attrs.update_window_dims)} entries, windows have {len(kept)} dimensions",
-    )
-    for window_dim, dim in zip(attrs.update_window_dims, kept, strict=True):
-        context.require(
-            update.dims[window_dim] <= operand.dims[dim],
-            f"dimension {window_dim} of the updates is {update.dims[window_dim]}, dimension {dim} of the operand is "
-            f"only {operand.dims[dim]}",
+    if len(kept) != len(attrs.update_window_dims):
+        raise context.error(
+            f"update_window_dims has {len(attrs.update_window_dims)} entries, windows have {len(kept)} dimensions"
         )
+    for window_dim, dim in zip(attrs.update_window_dims, kept, strict=True):
+        if update.dims[window_dim] > operand.dims[dim]:
+            raise context.error(
+                f"dimension {window_dim} of the updates is {update.dims[window_dim]}, dimension {dim} of the operand "
+                f"is only {operand.dims[dim]}"
+            )
     found = [size for dim, size in enumerate(update.dims) if dim not in attrs.update_window_dims]
-    context.require(found == batch, f"the updates have batch sizes {found}, the indices {batch}")
+    if found != batch:
+        raise context.error(f"the updates have batch sizes {found}, the indices {batch}")
 
 
 def _scatter(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:

@@ -43,12 +43,14 @@ def reduction_operands(context: ShapeContext) -> tuple[list[Shape], list[Shape]]
     arrays = [context.array(position) for position in range(count)]
     starts = [context.array(position, "initial value") for position in range(count, total)]
     for position, (array, start) in enumerate(zip(arrays, starts, strict=True)):
-        context.require(array.dims == arrays[0].dims, f"sizes of operands 0 and {position} differ")
-        context.require(start.is_scalar, f"initial value {position} must be a scalar")
-        context.require(
-            same_kind(array.dtype, start.dtype),
-            f"operand {position} has element type {array.dtype.value}, its initial value {start.dtype.value}",
-        )
+        if array.dims != arrays[0].dims:
+            raise context.error(f"sizes of operands 0 and {position} differ")
+        if not start.is_scalar:
+            raise context.error(f"initial value {position} must be a scalar")
+        if not same_kind(array.dtype, start.dtype):
+            raise context.error(
+                f"operand {position} has element type {array.dtype.value}, its initial value {start.dtype.value}"
+            )
     return arrays, starts
 
 
@@ -57,20 +59,23 @@ def check_reducer(context: ShapeContext, starts: Sequence[Shape], what: str = "t
 
     The types of operands and accumulators may differ in floating-point precision.
     """
-    context.require(len(context.called) >= 1, f"{what} is missing")
+    if len(context.called) < 1:
+        raise context.error(f"{what} is missing")
     program = context.called[0]
     accumulators = elements_of(program.result)
     wanted = (*starts, *starts)
-    context.require(
+    if not (
         len(accumulators) == len(starts)
         and len(program.parameters) == len(wanted)
         and all(shape.is_scalar for shape in (*accumulators, *program.parameters))
         and all(same_kind(a.dtype, b.dtype) for a, b in zip(accumulators, starts, strict=True))
         and all(same_kind(a.dtype, b.dtype) for a, b in zip(program.parameters, wanted, strict=True))
-        and all(a.dtype is b.dtype for a, b in zip(accumulators, program.parameters, strict=False)),
-        f"{what} has the signature {program}, expected ({', '.join(shape.text() for shape in wanted)}) -> "
-        f"{tuple_unless_one(starts).text()}",
-    )
+        and all(a.dtype is b.dtype for a, b in zip(accumulators, program.parameters, strict=False))
+    ):
+        raise context.error(
+            f"{what} has the signature {program}, expected ({', '.join(shape.text() for shape in wanted)}) -> "
+            f"{tuple_unless_one(starts).text()}"
+        )
     return accumulators
 
 
@@ -129,7 +134,8 @@ def _map_shape(context: ShapeContext) -> Shape:
     context.require(len(context.operands) >= 1, "needs at least one operand")
     shapes = [context.array(position) for position in range(len(context.operands))]
     for position, shape in enumerate(shapes):
-        context.require(shape.dims == shapes[0].dims, f"sizes of operands 0 and {position} differ")
+        if shape.dims != shapes[0].dims:
+            raise context.error(f"sizes of operands 0 and {position} differ")
     check_dimensions(context, context.attrs.dimensions, shapes[0].rank, "dimensions")
     program = check_called(context, 0, [Shape.array(shape.dtype) for shape in shapes], "to_apply")
     context.require(program.result.is_scalar, "to_apply must give a scalar")

@@ -86,16 +86,17 @@ class ReshapeAttrs:
 
 def _reshape_shape(context: ShapeContext) -> Shape:
     operand, result = context.array(0), context.declared_array()
-    context.require(
-        operand.dtype is result.dtype,
-        f"the operand's element type is {operand.dtype.value}, the result's is {result.dtype.value}",
-    )
-    context.require(
-        operand.element_count == result.element_count,
-        f"{result.text()} has {result.element_count} elements, the operand has {operand.element_count}",
-    )
+    if operand.dtype is not result.dtype:
+        raise context.error(
+            f"the operand's element type is {operand.dtype.value}, the result's is {result.dtype.value}"
+        )
+    if operand.element_count != result.element_count:
+        raise context.error(
+            f"{result.text()} has {result.element_count} elements, the operand has {operand.element_count}"
+        )
     inferred = context.attrs.inferred_dimension
-    context.require(-1 <= inferred < result.rank, f"inferred_dimension {inferred} is no dimension of {result.text()}")
+    if not (-1 <= inferred < result.rank):
+        raise context.error(f"inferred_dimension {inferred} is no dimension of {result.text()}")
     return result
 
 
@@ -123,10 +124,10 @@ class TransposeAttrs:
 
 def _transpose_shape(context: ShapeContext) -> Shape:
     operand, dimensions = context.array(0), context.attrs.dimensions
-    context.require(
-        sorted(dimensions) == list(range(operand.rank)),
-        f"dimensions {list(dimensions)} is no permutation of the operand's {operand.rank} dimensions",
-    )
+    if sorted(dimensions) != list(range(operand.rank)):
+        raise context.error(
+            f"dimensions {list(dimensions)} is no permutation of the operand's {operand.rank} dimensions"
+        )
     return Shape.array(
         operand.dtype,
         [operand.dims[dimension] for dimension in dimensions],

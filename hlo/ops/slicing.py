@@ -26,16 +26,16 @@ class SliceAttrs:
 
 def _slice_shape(context: ShapeContext) -> Shape:
     operand, ranges = context.array(0), context.attrs.slice
-    context.require(
-        len(ranges) == operand.rank, f"slice has {len(ranges)} ranges for an operand of rank {operand.rank}"
-    )
+    if len(ranges) != operand.rank:
+        raise context.error(f"slice has {len(ranges)} ranges for an operand of rank {operand.rank}")
     sizes = []
     for dimension, (start, limit, stride) in enumerate(ranges):
-        context.require(stride > 0, f"the stride of dimension {dimension} must be positive, found {stride}")
-        context.require(
-            0 <= start <= limit <= operand.dims[dimension],
-            f"range [{start}:{limit}] does not lie in dimension {dimension} of size {operand.dims[dimension]}",
-        )
+        if stride <= 0:
+            raise context.error(f"the stride of dimension {dimension} must be positive, found {stride}")
+        if not (0 <= start <= limit <= operand.dims[dimension]):
+            raise context.error(
+                f"range [{start}:{limit}] does not lie in dimension {dimension} of size {operand.dims[dimension]}"
+            )
         sizes.append(-(-(limit - start) // stride))
     # A dimension that is taken whole keeps its run-time size.
     whole = [entry == (0, size, 1) for entry, size in zip(ranges, operand.dims, strict=True)]
@@ -59,11 +59,14 @@ def _check_starts(context: ShapeContext, first: int, rank: int) -> None:
     """Start indices are one integer scalar a dimension, or (as older programs have it) one vector."""
     starts = [context.array(position, "start index") for position in range(first, len(context.operands))]
     for shape in starts:
-        context.require(shape.dtype.is_integral, f"start indices must be integers, found {shape.dtype.value}")
+        if not shape.dtype.is_integral:
+            raise context.error(f"start indices must be integers, found {shape.dtype.value}")
     if len(starts) == 1 and starts[0].rank == 1:
-        context.require(starts[0].dims[0] == rank, f"{starts[0].dims[0]} start indices for an operand of rank {rank}")
+        if starts[0].dims[0] != rank:
+            raise context.error(f"{starts[0].dims[0]} start indices for an operand of rank {rank}")
         return
-    context.require(len(starts) == rank, f"{len(starts)} start indices for an operand of rank {rank}")
+    if len(starts) != rank:
+        raise context.error(f"{len(starts)} start indices for an operand of rank {rank}")
     context.require(all(shape.is_scalar for shape in starts), "start indices must be scalars")
     context.require(len({shape.dtype for shape in starts}) <= 1, "start indices must all have the same element type")
 
@@ -72,12 +75,11 @@ def _dynamic_slice_shape(context: ShapeContext) -> Shape:
     context.require(len(context.operands) >= 1, "the operand is missing")
     operand, sizes = context.array(0), context.attrs.dynamic_slice_sizes
     _check_starts(context, 1, operand.rank)
-    context.require(len(sizes) == operand.rank, f"dynamic_slice_sizes has {len(sizes)} entries for rank {operand.rank}")
+    if len(sizes) != operand.rank:
+        raise context.error(f"dynamic_slice_sizes has {len(sizes)} entries for rank {operand.rank}")
     for dimension, size in enumerate(sizes):
-        context.require(
-            0 <= size <= operand.dims[dimension],
-            f"slice size {size} of dimension {dimension} is not in [0, {operand.dims[dimension]}]",
-        )
+        if not (0 <= size <= operand.dims[dimension]):
+            raise context.error(f"slice size {size} of dimension {dimension} is not in [0, {operand.dims[dimension]}]")
     whole = [size == extent for size, extent in zip(sizes, operand.dims, strict=True)]
     flags = [flag and kept for flag, kept in zip(dynamic_flags(operand), whole, strict=True)]
     return Shape.array(operand.dtype, sizes, dynamic=flags)
@@ -104,17 +106,15 @@ def _dynamic_slice(instruction: HloInstruction, operands: Sequence[Value], call:
 def _dynamic_update_slice_shape(context: ShapeContext) -> Shape:
     context.require(len(context.operands) >= 2, "operand and update are needed")
     operand, update = context.array(0), context.array(1, "update")
-    context.require(
-        operand.dtype is update.dtype,
-        f"the operand's element type is {operand.dtype.value}, the update's is {update.dtype.value}",
-    )
-    context.require(
-        operand.rank == update.rank, f"the operand has rank {operand.rank}, the update has rank {update.rank}"
-    )
-    for dimension, (size, extent) in enumerate(zip(update.dims, operand.dims, strict=True)):
-        context.require(
-            size <= extent, f"dimension {dimension} of the update is {size}, the operand's is only {extent}"
+    if operand.dtype is not update.dtype:
+        raise context.error(
+            f"the operand's element type is {operand.dtype.value}, the update's is {update.dtype.value}"
         )
+    if operand.rank != update.rank:
+        raise context.error(f"the operand has rank {operand.rank}, the update has rank {update.rank}")
+    for dimension, (size, extent) in enumerate(zip(update.dims, operand.dims, strict=True)):
+        if size > extent:
+            raise context.error(f"dimension {dimension} of the update is {size}, the operand's is only {extent}")
     _check_starts(context, 2, operand.rank)
     return operand
 
@@ -136,18 +136,19 @@ class PadAttrs:
 def _pad_shape(context: ShapeContext) -> Shape:
     operand, value, padding = context.array(0), context.array(1, "padding value"), context.attrs.padding
     context.require(value.is_scalar, "the padding value must be a scalar")
-    context.require(
-        operand.dtype is value.dtype,
-        f"the operand's element type is {operand.dtype.value}, the padding value's is {value.dtype.value}",
-    )
-    context.require(
-        len(padding) == operand.rank, f"padding has {len(padding)} entries for an operand of rank {operand.rank}"
-    )
+    if operand.dtype is not value.dtype:
+        raise context.error(
+            f"the operand's element type is {operand.dtype.value}, the padding value's is {value.dtype.value}"
+        )
+    if len(padding) != operand.rank:
+        raise context.error(f"padding has {len(padding)} entries for an operand of rank {operand.rank}")
     sizes = []
     for dimension, (low, high, interior) in enumerate(padding):
-        context.require(interior >= 0, f"interior padding of dimension {dimension} is negative: {interior}")
+        if interior < 0:
+            raise context.error(f"interior padding of dimension {dimension} is negative: {interior}")
         size = padded_size(operand.dims[dimension], low, high, interior)
-        context.require(size >= 0, f"padding {low}_{high}_{interior} makes dimension {dimension} negative: {size}")
+        if size < 0:
+            raise context.error(f"padding {low}_{high}_{interior} makes dimension {dimension} negative: {size}")
         sizes.append(size)
     return Shape.array(operand.dtype, sizes, dynamic=dynamic_flags(operand))
 
@@ -198,15 +199,15 @@ def _concatenate_shape(context: ShapeContext) -> Shape:
     total = first.dims[along]
     for position in range(1, len(context.operands)):
         other = context.array(position)
-        context.require(
-            first.dtype is other.dtype,
-            f"element types of operands 0 and {position} differ: {first.dtype.value} and {other.dtype.value}",
-        )
-        context.require(
+        if first.dtype is not other.dtype:
+            raise context.error(
+                f"element types of operands 0 and {position} differ: {first.dtype.value} and {other.dtype.value}"
+            )
+        if not (
             first.rank == other.rank
-            and all(a == b for dim, (a, b) in enumerate(zip(first.dims, other.dims, strict=True)) if dim != along),
-            f"operands 0 and {position} differ in more than dimension {along}",
-        )
+            and all(a == b for dim, (a, b) in enumerate(zip(first.dims, other.dims, strict=True)) if dim != along)
+        ):
+            raise context.error(f"operands 0 and {position} differ in more than dimension {along}")
         total += other.dims[along]
     flags = [any(column) for column in zip(*map(dynamic_flags, context.operands), strict=True)]
     return Shape.array(first.dtype, (*first.dims[:along], total, *first.dims[along + 1 :]), dynamic=flags)

@@ -54,9 +54,8 @@ def _tuple_element_shape(context: ShapeContext) -> Shape:
     operand = context.operands[0]
     index: int = context.attrs.index
     context.require(operand.is_tuple, "the operand must be a tuple")
-    context.require(
-        0 <= index < len(operand.elements), f"index {index} is out of range for {len(operand.elements)} elements"
-    )
+    if not (0 <= index < len(operand.elements)):
+        raise context.error(f"index {index} is out of range for {len(operand.elements)} elements")
     return operand.elements[index]
 
 

@@ -34,11 +34,13 @@ class ReduceWindowAttrs:
 
 def check_window(context: ShapeContext, window: Window, rank: int) -> None:
     """Requires a sensible window with one entry for each of `rank` dimensions and at least one element."""
-    context.require(window.rank == rank, f"the window has {window.rank} dimensions, expected {rank}")
+    if window.rank != rank:
+        raise context.error(f"the window has {window.rank} dimensions, expected {rank}")
     problem = window.problem
     context.require(problem is None, problem or "")
     for position, dim in enumerate(window.dimensions):
-        context.require(dim.size > 0, f"window size of dimension {position} must be positive, found {dim.size}")
+        if dim.size <= 0:
+            raise context.error(f"window size of dimension {position} must be positive, found {dim.size}")
 
 
 def _reduce_window_shape(context: ShapeContext) -> Shape:
@@ -87,29 +89,27 @@ def _select_and_scatter_shape(context: ShapeContext) -> Shape:
         "the window must not have dilation",
     )
     positions = window.output_sizes(operand.dims)
-    context.require(
-        source.dims == positions,
-        f"the source has sizes {list(source.dims)}, the window has {list(positions)} positions",
-    )
-    context.require(
-        same_kind(operand.dtype, source.dtype) and same_kind(source.dtype, start.dtype),
-        f"element types {operand.dtype.value}, {source.dtype.value} and {start.dtype.value} differ",
-    )
+    if source.dims != positions:
+        raise context.error(f"the source has sizes {list(source.dims)}, the window has {list(positions)} positions")
+    if not (same_kind(operand.dtype, source.dtype) and same_kind(source.dtype, start.dtype)):
+        raise context.error(f"element types {operand.dtype.value}, {source.dtype.value} and {start.dtype.value} differ")
     context.require(len(context.called) == 2, "select and scatter are both needed")
     select, scatter = context.called
     scalar, element = Shape.array(operand.dtype), Shape.array(source.dtype)
-    context.require(
+    if not (
         len(select.parameters) == 2
         and all(parameter.compatible(scalar) for parameter in select.parameters)
-        and select.result.compatible(Shape.array(DType.PRED)),
-        f"select has the signature {select}, expected ({scalar.text()}, {scalar.text()}) -> pred[]",
-    )
-    context.require(
+        and select.result.compatible(Shape.array(DType.PRED))
+    ):
+        raise context.error(f"select has the signature {select}, expected ({scalar.text()}, {scalar.text()}) -> pred[]")
+    if not (
         len(scatter.parameters) == 2
         and all(parameter.compatible(element) for parameter in scatter.parameters)
-        and scatter.result.compatible(element),
-        f"scatter has the signature {scatter}, expected ({element.text()}, {element.text()}) -> {element.text()}",
-    )
+        and scatter.result.compatible(element)
+    ):
+        raise context.error(
+            f"scatter has the signature {scatter}, expected ({element.text()}, {element.text()}) -> {element.text()}"
+        )
     return operand
 
 

@@ -15,7 +15,8 @@ def _arrays(context: ShapeContext) -> list[Shape]:
     context.require(len(context.operands) >= 1, "needs at least one operand")
     shapes = [context.array(position) for position in range(len(context.operands))]
     sizes = {len(group) for group in context.attrs.replica_groups.groups}
-    context.require(len(sizes) <= 1, f"groups must have one size, found {sorted(sizes)}")
+    if len(sizes) > 1:
+        raise context.error(f"groups must have one size, found {sorted(sizes)}")
     return shapes
 
 
@@ -24,7 +25,8 @@ def _declared_results(context: ShapeContext, count: int) -> tuple[Shape | None, 
     if context.declared is None:
         return (None,) * count
     declared = elements_of(context.declared)
-    context.require(len(declared) == count, f"{count} operands need as many results, declared are {len(declared)}")
+    if len(declared) != count:
+        raise context.error(f"{count} operands need as many results, declared are {len(declared)}")
     return declared
 
 
@@ -92,10 +94,10 @@ def reduce_scatter_shape(context: ShapeContext) -> Shape:
     for position, (shape, result) in enumerate(zip(shapes, _declared_results(context, len(shapes)), strict=True)):
         count = _group_size(context, result, shape, dimension)
         size = shape.dims[dimension]
-        context.require(
-            size % count == 0,
-            f"dimension {dimension} of operand {position} is {size}, not divisible by {count} devices",
-        )
+        if size % count != 0:
+            raise context.error(
+                f"dimension {dimension} of operand {position} is {size}, not divisible by {count} devices"
+            )
         results.append(_resized(shape, dimension, size // count))
     return results_shape(context, results)
 
@@ -105,16 +107,16 @@ def all_to_all_shape(context: ShapeContext) -> Shape:
     shapes = _arrays(context)
     if not context.attrs.dimensions:
         for position, shape in enumerate(shapes):
-            context.require(shape.compatible(shapes[0]), f"operands 0 and {position} differ")
+            if not shape.compatible(shapes[0]):
+                raise context.error(f"operands 0 and {position} differ")
         return Shape.tuple(shapes) if context.declared is None or context.declared.is_tuple else shapes[0]
     dimension = _one_dimension(context, shapes)
     context.require(len(shapes) == 1, "takes one operand when a dimension is given")
     groups = context.attrs.replica_groups.groups
     count = len(groups[0]) if groups else 1
     size = shapes[0].dims[dimension]
-    context.require(
-        count == 0 or size % count == 0, f"dimension {dimension} is {size}, not divisible by {count} devices"
-    )
+    if not (count == 0 or size % count == 0):
+        raise context.error(f"dimension {dimension} is {size}, not divisible by {count} devices")
     return shapes[0]
 
 
@@ -127,10 +129,8 @@ def ragged_all_to_all_shape(context: ShapeContext) -> Shape:
     )
     for position in range(2, 6):
         shape = context.array(position)
-        context.require(
-            shape.rank == 1 and shape.dtype.is_integral and shape.dims == context.operands[2].dims,
-            f"operand {position} must be a vector of offsets or sizes, found {shape.text()}",
-        )
+        if not (shape.rank == 1 and shape.dtype.is_integral and shape.dims == context.operands[2].dims):
+            raise context.error(f"operand {position} must be a vector of offsets or sizes, found {shape.text()}")
     return output
 
 
@@ -151,18 +151,19 @@ def permute_shape(context: ShapeContext) -> Shape:
     for position, target in ((2, source), (3, output)):
         starts = context.operands[position]
         rows = starts.elements if starts.is_tuple and all(e.is_tuple for e in starts.elements) else (starts,)
-        context.require(
+        if not (
             len(rows) == len(sizes)
             and all(row.is_tuple and len(row.elements) == target.rank for row in rows)
-            and all(e.is_scalar and e.dtype.is_integral for row in rows for e in row.elements),
-            f"operand {position} must hold {len(sizes)} tuples of {target.rank} start indices, found {starts.text()}",
-        )
+            and all(e.is_scalar and e.dtype.is_integral for row in rows for e in row.elements)
+        ):
+            raise context.error(
+                f"operand {position} must hold {len(sizes)} tuples of {target.rank} start indices, "
+                f"found {starts.text()}"
+            )
     for size in sizes:
         for array in (source, output):
-            context.require(
-                len(size) == array.rank and all(0 <= n <= dim for n, dim in zip(size, array.dims, strict=True)),
-                f"a slice of sizes {list(size)} does not fit {array.text()}",
-            )
+            if not (len(size) == array.rank and all(0 <= n <= dim for n, dim in zip(size, array.dims, strict=True))):
+                raise context.error(f"a slice of sizes {list(size)} does not fit {array.text()}")
     return output
 
 
@@ -174,13 +175,13 @@ def permute_start_shape(context: ShapeContext) -> Shape:
     declared = context.declared
     if declared is None:
         return inferred
-    context.require(
+    if not (
         declared.is_tuple
         and len(declared.elements) >= 2
         and declared.elements[0].compatible(first)
-        and declared.elements[1].compatible(shape),
-        f"the declared shape {declared.text()} must start with operand and result",
-    )
+        and declared.elements[1].compatible(shape)
+    ):
+        raise context.error(f"the declared shape {declared.text()} must start with operand and result")
     return declared
 
 

@@ -48,7 +48,8 @@ def elements_of(shape: Shape) -> tuple[Shape, ...]:
 
 def check_called(context: ShapeContext, position: int, parameters: Sequence[Shape], what: str) -> ProgramShape:
     """The called computation's signature, whose parameters must be compatible with the given shapes."""
-    context.require(position < len(context.called), f"{what} is missing")
+    if position >= len(context.called):
+        raise context.error(f"{what} is missing")
     program = context.called[position]
     if len(program.parameters) != len(parameters) or not all(
         have.compatible(want) for have, want in zip(program.parameters, parameters, strict=True)
