@@ -124,7 +124,7 @@ class _ModuleVerifier:
         """Names, homes, operands and users fit together."""
         where = f"computation {computation.name}"
         names: set[str] = set()
-        uses: dict[HloInstruction, dict[HloInstruction, int]] = {}
+        uses: dict[HloInstruction, list[HloInstruction]] = {}
         parameters = 0
         for instruction in computation.instructions:
             name = instruction.name
@@ -140,8 +140,10 @@ class _ModuleVerifier:
             for operand in instruction.operands:
                 if operand.parent is not computation:
                     raise self._stranger(instruction, "operand", operand)
-                slots = uses.setdefault(operand, {})
-                slots[instruction] = slots.get(instruction, 0) + 1
+                if (slots := uses.get(operand)) is None:
+                    uses[operand] = [instruction]
+                else:
+                    slots.append(instruction)
             for predecessor in instruction.control_predecessors:
                 if predecessor.parent is not computation:
                     raise self._stranger(instruction, "control predecessor", predecessor)
@@ -150,12 +152,11 @@ class _ModuleVerifier:
             f"{where}: found {parameters} parameter instructions, expected {computation.parameter_count}",
         )
         for instruction in computation.instructions:
-            found = uses.get(instruction, {})
-            if found.keys() != set(instruction.users) or instruction.use_count != sum(found.values()):
-                raise self._error(
-                    instruction,
-                    f"its users are recorded as {_names(instruction.users)}, found {_names(tuple(found))}",
-                )
+            found, users = uses.get(instruction, []), instruction.users
+            is_known = found == [*users] or set(found) == set(users)
+            if not is_known or instruction.use_count != len(found):
+                actual = _names(tuple(dict.fromkeys(found)))
+                raise self._error(instruction, f"its users are recorded as {_names(users)}, found {actual}")
             for successor in instruction.control_successors:
                 if instruction not in successor.control_predecessors:
                     raise self._error(
