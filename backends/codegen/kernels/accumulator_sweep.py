@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from xlalite.backends.codegen.arrays.index import Affine, Lanes, Position, sum_of
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
-from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value, vector, vector_constant
+from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Operand, Value, vector, vector_constant
 from xlalite.hlo.records import dataclass
 
 Registers = tuple[Value, ...]
@@ -27,12 +27,14 @@ class Sweep:
         lanes: Lanes of a vector along the last dimension.
         sets: Accumulator sets.
         start: Where the last dimension begins; what lies before is in the accumulators already.
+        stop: Where whole blocks end of which the others are not needed, behind the first one; None if all are.
     """
 
     dims: tuple[int, ...]
     lanes: int
     sets: int
     start: int = 0
+    stop: Value | None = None
 
     def run(self, fb: FunctionBuilder, initial: Sequence[Registers], body: SweepBody) -> list[Registers]:
         """Emits the loops; `initial` has one tuple of accumulators a set, and so has the result."""
@@ -84,7 +86,8 @@ class Sweep:
                 inside.append(body((*index, Affine(position, stride)), None, registers))
             return inside
 
-        return carried_sets(fb, range(self.start, end, block), carried, take)
+        stop = end if self.stop is None else fb.smin(self.stop, end)
+        return carried_sets(fb, range(self.start, end, block), carried, take, stop)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +149,14 @@ def carried_sets(
     bounds: range,
     carried: Sequence[Registers],
     body: Callable[[Value, list[Registers]], Sequence[Registers]],
+    stop: Operand | None = None,
 ) -> list[Registers]:
-    """A loop over a range that carries sets of as many accumulators each; `body` gives those after a turn."""
-    with fb.carried_loop(bounds.start, bounds.stop, bounds.step, _join(carried)) as loop:
+    """A loop over a range that carries sets of as many accumulators each; `body` gives those after a turn.
+
+    It may stop earlier, but not before the first turn.
+    """
+    end = bounds.stop if stop is None else stop
+    with fb.carried_loop(bounds.start, end, bounds.step, _join(carried), nonempty=len(bounds) > 0) as loop:
         loop.yield_(*_join(body(loop.index, _split(loop.values, len(carried)))))
     return _split(loop.results, len(carried))
 

@@ -9,24 +9,29 @@ would have in the whole array, whose address is chosen so that these places are 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from xlalite.backends.codegen.arrays.index import row_major_strides
+from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.collapse import collapse
 from xlalite.backends.codegen.kernels.dot.kernel import DotKernel, dot_kernel, plan_dot_kernel
+from xlalite.backends.codegen.kernels.dot.layout import LONG_TILE
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan
 from xlalite.backends.codegen.kernels.dot.tilings import Form
 from xlalite.backends.codegen.kernels.dot.transfer import operand_cycles
+from xlalite.backends.codegen.kernels.dot.view import Matrix
+from xlalite.backends.codegen.kernels.dot.walk import Walk
 from xlalite.backends.codegen.kernels.estimate import Work, kernel_work
+from xlalite.backends.codegen.kernels.finite import finite
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
 from xlalite.backends.codegen.kernels.row import RowKernel, plan_row
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
 from xlalite.backends.codegen.kernels.scratch import aligned, open_slots, own_slot, parts_of, scratch_area_bytes
-from xlalite.backends.codegen.kernels.seen_columns import columns_ahead
+from xlalite.backends.codegen.kernels.seen_columns import columns_ahead, columns_kept
 from xlalite.backends.codegen.kernels.throughput import MULTIPLY_ADDS_PER_NS, bytes_per_ns
-from xlalite.backends.codegen.llvm import I8, I64, PTR, Function, ModuleBuilder, TargetInfo, Value, constant
+from xlalite.backends.codegen.llvm import I8, I64, PTR, VOID, Function, ModuleBuilder, TargetInfo, Value, constant
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.traversal import reachable
@@ -34,6 +39,7 @@ from xlalite.hlo.ops import OPS
 from xlalite.hlo.ops.structural import ParameterAttrs
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Number
+from xlalite.hlo.types.dtype import DType
 from xlalite.passes.fusion.domain import Place
 from xlalite.passes.fusion.kernel_shape import KernelKind, KernelShape, kernel_shapes
 
@@ -41,7 +47,11 @@ _LEAST_BLOCKS = 8
 """Blocks that the rows of all products are divided into, if there are enough of them."""
 
 _MASKED_COLUMNS = 128
-"""Columns that are computed together, or not at all, where a mask hides what lies beyond a row's own position."""
+"""Columns that are computed together, or not at all, where a mask hides what lies beyond a row's own position; rows are
+computed together in blocks of no more."""
+
+_MOST_DEPTHS = 8
+"""How many depths the second product is made for where rows end in zeros."""
 
 
 def plan_chain(request: KernelRequest, shape: KernelShape) -> ChainKernel | Declined:
@@ -106,6 +116,8 @@ class ChainKernel(Kernel):
         m: Rows of each.
         rows: Rows of a block; the last block of a product may have fewer.
         ahead: How far beyond its own number a row's columns are read; None if all are. The others are not computed.
+        kept: How far beyond its own number a row has other columns than zeros, if there are several depths.
+        depths: What computes the second product with so many of the first columns.
     """
 
     parts: tuple[_Part, ...]
@@ -114,6 +126,8 @@ class ChainKernel(Kernel):
     m: int
     rows: int
     ahead: int | None
+    kept: int
+    depths: Mapping[int, DotKernel]
 
     @property
     def extent(self) -> int:
@@ -131,6 +145,7 @@ class ChainKernel(Kernel):
         flops = sum(part.work.flops + part.work.transcendentals for part in self.parts)
         figures: dict[str, Number] = {"flops": round(flops), "rows": self.rows, "scratch_bytes": self.scratch_bytes}
         figures |= {} if self.ahead is None else {"ahead": self.ahead}
+        figures |= {"depths": len(self.depths) + 1} if self.depths else {}
         for name, part in zip(("first", "rows", "second"), self.parts, strict=True):
             figures |= {f"{name}_{key}": figure for key, figure in part.kernel.figures.items()}
         return figures
@@ -141,7 +156,8 @@ class ChainKernel(Kernel):
 
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Walks over blocks."""
-        functions = [part.kernel.emit(module, module.unique_name(f"{name}.part")) for part in self.parts]
+        kernels = (*(part.kernel for part in self.parts), *self.depths.values())
+        functions = [kernel.emit(module, module.unique_name(f"{name}.part")) for kernel in kernels]
         entry = open_kernel(module, name, self.request)
         with own_slot(entry, self.scratch_bytes) as slot:
             self._emit_blocks(entry, functions, parts_of(entry.fb, slot, self._sizes))
@@ -165,7 +181,9 @@ class ChainKernel(Kernel):
 
     @property
     def _sizes(self) -> list[int]:
-        areas = [scratch_area_bytes(part.kernel.scratch_bytes, 1) for part in self.parts]
+        *others, last = (part.kernel.scratch_bytes for part in self.parts)
+        last = max((last, *(kernel.scratch_bytes for kernel in self.depths.values())))
+        areas = [scratch_area_bytes(size, 1) for size in (*others, last)]
         return [aligned(size) for size in (*self._windows, *areas)]
 
     def _line_bytes(self, handed: HloInstruction) -> int:
@@ -181,15 +199,41 @@ class ChainKernel(Kernel):
             begin = numbers.add(numbers.multiply(product, self.m), row)
             end = numbers.add(begin, numbers.piece(row, self.rows, self.m))
             self._hand_on(entry, arguments, windows, begin)
-            for part, function, pointers in zip(self.parts, functions, arguments, strict=True):
+            kept = self._columns_kept(entry, product, row)
+            for number, part in enumerate(self.parts):
+                function: Value = functions[number]
+                pointers = arguments[number]
                 if not isinstance(part.kernel, DotKernel):
-                    fb.call(function, pointers, numbers.value(begin), numbers.value(end))
+                    fb.store(kept, fb.gep(I64, pointers, len(part.operands) + 2), 8)
+                    fb.call_pointer(function, VOID, (pointers, numbers.value(begin), numbers.value(end)))
                     continue
+                if number:
+                    for depth, shorter in zip(self.depths, functions[len(self.parts) :], strict=True):
+                        function = fb.select(fb.icmp("eq", kept, depth), shorter, function)
                 columns = part.kernel.plan.column_units
                 with fb.loop(0, self._columns_read(entry, part.kernel, row)) as column:
                     piece = numbers.add(numbers.multiply(product, columns), column)
-                    piece = numbers.add(numbers.multiply(piece, self._blocks), block)
-                    fb.call(function, pointers, numbers.value(piece), numbers.value(numbers.add(piece, 1)))
+                    piece = numbers.value(numbers.add(numbers.multiply(piece, self._blocks), block))
+                    fb.call_pointer(function, VOID, (pointers, piece, fb.add(piece, 1)))
+
+    def _columns_kept(self, entry: KernelEntry, product: Scalar, row: Scalar) -> Value:
+        """How many columns are enough of the rows from one on: those behind are 0, and what they are times as well."""
+        fb, numbers = entry.fb, Scalars(entry.fb)
+        second = self.parts[-1]
+        assert isinstance(second.kernel, DotKernel), "planned as a product"
+        view, dtype = second.kernel.plan.view, second.kernel.dot.operand(1).shape.dtype
+        number = _values(second.kernel)
+        if number is None or not self.depths:
+            return constant(I64, view.k)
+        step = next(iter(self.depths))
+        kept = fb.smax(fb.add(numbers.value(row), self.rows + self.kept), 1)
+        kept = fb.smin(fb.mul(fb.udiv(fb.add(kept, step - 1), step), step), view.k)
+        values = entry.inputs[self.request.body.parameters.index(second.operands[number])].pointer
+        behind = numbers.multiply(numbers.add(numbers.multiply(product, view.k), kept), view.n)
+        place = numbers.address(representation(dtype).memory, values, behind)
+        count = fb.mul(fb.sub(constant(I64, view.k), kept), view.n)
+        is_finite = fb.call(finite(fb.module, dtype), place, count)
+        return fb.select(is_finite, kept, constant(I64, view.k))
 
     def _columns_read(self, entry: KernelEntry, product: DotKernel, row: Scalar) -> Value:
         """How many pieces of columns of a product are read of the block from a row on."""
@@ -203,7 +247,7 @@ class ChainKernel(Kernel):
     def _arguments(self, entry: KernelEntry, part: _Part, area: Value) -> Value:
         """The addresses that a part is given, but for those of what is handed on."""
         fb, parameters = entry.fb, self.request.body.parameters
-        pointers = fb.alloca(PTR, len(part.operands) + 2, align=8)
+        pointers = fb.alloca(PTR, len(part.operands) + 3, align=8)
         for number, operand in enumerate(part.operands):
             if operand not in self.handed_on:
                 fb.store(entry.inputs[parameters.index(operand)].pointer, fb.gep(PTR, pointers, number), 8)
@@ -290,17 +334,48 @@ def _in_blocks(
         return Declined("a few rows fill the second cache")
     ahead = columns_ahead(*handed_on) if handed_on[0].shape.dims[-2:] == (m, k) else None
     if ahead is not None:
+        most = min(most, _MASKED_COLUMNS)
         columns = -(-_MASKED_COLUMNS // first.plan.columns) * first.plan.columns
         first = replace(first, plan=replace(first.plan, unit_columns=min(first.plan.unit_columns, columns)))
     rows = _even(m, max(most, step), step)
+    kept = columns_kept(handed_on[1]) if ahead is not None and not gives_rows else None
     saved = 2 * sum(handed.shape.size_bytes for handed in handed_on[: 1 if gives_rows else 2])
     again = sum(_packing_again_ns(plan, -(-m // rows)) for plan in plans)
     if again > saved / bytes_per_ns(saved, request.target.cache_bytes):
         return Declined("the products would pack their right operands again for every block")
-    own = replace(between, request=replace(between.request, in_place=in_place), counts_rows=True)
-    kernels = (_with_rows(first, rows), own, _with_rows(second, rows))
+    last = _with_rows(second, rows)
+    depths = {} if kept is None or _values(last) is None else _depths(last, between.stop_step)
+    own = replace(between, request=replace(between.request, in_place=in_place), counts_rows=True, stops=bool(depths))
+    kernels = (_with_rows(first, rows), own, last)
     blocked = [replace(part, kernel=kernel) for part, kernel in zip(parts, kernels, strict=True)]
-    return ChainKernel(request, tuple(blocked), handed_on, batch, m, rows, ahead)
+    return ChainKernel(request, tuple(blocked), handed_on, batch, m, rows, ahead, kept or 0, depths)
+
+
+def _values(second: DotKernel) -> int | None:
+    """The number of the second product's right operand, if its rows follow one another in memory."""
+    values, view = second.dot.operand(1), second.plan.view
+    strides = (*view.rhs.batch, *(walk.stride for walk in (view.rhs.depth, view.rhs.outer)))
+    follow = view.rhs.is_strided and not view.rhs.origin and strides == row_major_strides((*view.batch, view.k, view.n))
+    is_float = values.shape.dtype in (DType.F16, DType.BF16, DType.F32, DType.F64)
+    return values.attrs.number if follow and is_float and values.opcode == "parameter" else None
+
+
+def _depths(second: DotKernel, step: int) -> dict[int, DotKernel]:
+    """The product with fewer terms, by their number; each is little more than a call of the same loops."""
+    plan, view = second.plan, second.plan.view
+    if not step or plan.unit_depth < LONG_TILE:
+        return {}
+    step = math.lcm(step, _MASKED_COLUMNS)
+    step *= -(-view.k // (_MOST_DEPTHS * step))
+
+    def cut(matrix: Matrix, depth: int) -> Matrix:
+        return replace(matrix, depth=Walk(((depth, matrix.depth.stride),)))
+
+    def shorter(depth: int) -> DotKernel:
+        short = replace(view, k=depth, lhs=cut(view.lhs, depth), rhs=cut(view.rhs, depth))
+        return dot_kernel(second.request, second.dot, replace(plan, view=short, part_depth=depth))
+
+    return {depth: shorter(depth) for depth in range(step, view.k, step)}
 
 
 def _packing_again_ns(plan: DotPlan, blocks: int) -> float:

@@ -23,8 +23,8 @@ from xlalite.backends.codegen.kernels.extreme_accumulation import ExtremeAccumul
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel, read_from
 from xlalite.backends.codegen.kernels.loop_nest import places_of, task_loops
-from xlalite.backends.codegen.kernels.row_plan import RowPlan, plan_passes
-from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value, array
+from xlalite.backends.codegen.kernels.row_plan import MOST_SETS, RowPlan, plan_passes
+from xlalite.backends.codegen.llvm import I64, Function, ModuleBuilder, Value, array
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.records import dataclass
@@ -49,6 +49,8 @@ class RowKernel(Kernel):
     Attributes:
         plan: The passes over a row.
         counts_rows: Whether the parallel extent is that of all row dimensions.
+        stops: Whether a number behind the arguments and the scratch memory says how many columns are needed: all, or a
+            multiple of `stop_step`.
     """
 
     takes_places: ClassVar[bool] = True
@@ -56,6 +58,15 @@ class RowKernel(Kernel):
 
     plan: RowPlan
     counts_rows: bool = False
+    stops: bool = False
+
+    @property
+    def stop_step(self) -> int:
+        """How many columns all accumulators take at a time, at most; 0 if it needs all columns."""
+        is_any_order = all(level.have_identities for level in self.plan.levels)
+        if not is_any_order or len(self.plan.column_dims) > 1:
+            return 0
+        return MOST_SETS * self.request.target.lanes(8 * results_of(self.request.body)[0].shape.dtype.size_bytes)
 
     @property
     def extent(self) -> int:
@@ -78,7 +89,8 @@ class RowKernel(Kernel):
         entry = open_kernel(module, name, self.request, ahead=_AHEAD_BYTES if reads_once else 0)
         row_dims = plan.shape.domain.row_dims
         if 0 not in row_dims:
-            emitter = _RowEmitter(entry, results_of(body), plan, _row_lanes(module, body, plan))
+            lanes = _row_lanes(module, body, plan)
+            emitter = _RowEmitter(entry, results_of(body), plan, lanes, self._stop(entry))
             if self.counts_rows:
                 with entry.fb.loop(entry.begin, entry.end) as row:
                     emitter.emit_row(places_of(entry.fb, row, row_dims))
@@ -87,6 +99,12 @@ class RowKernel(Kernel):
                     emitter.emit_row(index)
         entry.close()
         return entry.function
+
+    def _stop(self, entry: KernelEntry) -> Value | None:
+        if not self.stops:
+            return None
+        number = len(entry.inputs) + len(entry.outputs) + 1
+        return entry.fb.load(I64, entry.fb.gep(I64, entry.fb.parameters[0], number), 8)
 
 
 def _row_lanes(module: ModuleBuilder, body: HloComputation, plan: RowPlan) -> int:
@@ -135,8 +153,16 @@ class _Pass:
 class _RowEmitter:
     """Emits rows of one kernel."""
 
-    def __init__(self, entry: KernelEntry, results: tuple[HloInstruction, ...], plan: RowPlan, lanes: int) -> None:
+    def __init__(
+        self,
+        entry: KernelEntry,
+        results: tuple[HloInstruction, ...],
+        plan: RowPlan,
+        lanes: int,
+        stop: Value | None,
+    ) -> None:
         self._entry = entry
+        self._stop = stop
         self._plan = plan
         self._lanes = lanes
         self._results = results
@@ -193,7 +219,9 @@ class _RowEmitter:
         sets = self._plan.accumulator_sets(reduction.level, self._lanes)
         wide = self._emitter(reduction.row, self._lanes)
         starts = [list(map(wide.spread, a.identities)) for a in reduction.accumulations.each]
-        return self._swept(reduction, Sweep(self._plan.column_dims, self._lanes, sets), [starts] * sets)
+        return self._swept(
+            reduction, Sweep(self._plan.column_dims, self._lanes, sets, stop=self._stop), [starts] * sets
+        )
 
     def _reduce_by_position(self, reduction: _Pass) -> list[tuple[Element, ...]]:
         """Extremes with their positions: lanes start from the first columns and take every so-many-th."""
@@ -284,7 +312,7 @@ class _RowEmitter:
             return registers
 
         if full:
-            Sweep(plan.column_dims, self._lanes, 1).run(self._entry.fb, [()], store)
+            Sweep(plan.column_dims, self._lanes, 1, stop=self._stop).run(self._entry.fb, [()], store)
 
 
 def _registers(elements: list[list[Element]]) -> Registers:

@@ -19,6 +19,9 @@ from xlalite.passes.fusion.kernel_shape import KernelShape, result_dims, results
 SCRATCH_BYTES = 1 << 16
 """Most bytes of scratch rows; they lie on the stack of a worker thread."""
 
+MOST_SETS = 4
+"""Accumulators side by side."""
+
 
 @dataclass(frozen=True, slots=True)
 class RowPlan:
@@ -53,7 +56,7 @@ class RowPlan:
         needed = members_of_pass(self.levels[level].arrays, self.shape.places)
         if any(member.op.has(Trait.TRANSCENDENTAL) for member in needed):
             return 2 if vectors >= 2 else 1
-        limit = 4 if len(self.levels[level].each) <= 2 else 2
+        limit = MOST_SETS if len(self.levels[level].each) <= 2 else 2
         return max(1, min(limit, vectors))
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.monoid import MonoidKind, recognise_monoid
 from xlalite.hlo.ops.comparison import Direction
 from xlalite.hlo.types.dtype import DType
-from xlalite.passes.rewriting.patterns import splat_integer
+from xlalite.passes.rewriting.patterns import IEEE_TYPES, splat_float, splat_integer
 
 _FARTHEST = 1 << 30
 """Positions are sums that must not wrap."""
@@ -35,6 +37,49 @@ def columns_ahead(scores: HloInstruction, result: HloInstruction) -> int | None:
                 return None
             waiting.append(user)
     return max(found, default=None)
+
+
+def columns_kept(rows: HloInstruction) -> int | None:
+    """The least `a` for which row r of a softmax is 0 behind column r + a, or else NaN up to there; None if none is.
+
+    A mask hides the other scores by -inf: their exponential is 0 and changes neither the greatest score nor the sum,
+    unless that is what makes all that is not hidden NaN.
+    """
+    quotient = _unconverted(rows)
+    if quotient.opcode != "divide":
+        return None
+    powers, total = quotient.operands
+    if powers.opcode != "exponential" or not _is_of_rows(total, powers, MonoidKind.ADD):
+        return None
+    scores = powers.operand(0)
+    if scores.opcode == "subtract" and _is_of_rows(scores.operand(1), scores.operand(0), MonoidKind.MAXIMUM):
+        scores = scores.operand(0)
+    masked = _unconverted(scores)
+    if masked.opcode != "select":
+        return None
+    hidden = [splat_float(one) == -math.inf for one in masked.operands[1:]]
+    if hidden not in ([False, True], [True, False]):
+        return None
+    return _seen(masked.operand(0), range(-masked.shape.rank, 0), is_shown=hidden[1])
+
+
+def _is_of_rows(reduced: HloInstruction, array: HloInstruction, kind: MonoidKind) -> bool:
+    """Whether something is the sum of the rows of an array, or the greatest element, for every column."""
+    if reduced.opcode != "broadcast":
+        return False
+    reduce, leading = reduced.operand(0), tuple(range(array.shape.rank - 1))
+    if reduce.opcode != "reduce" or len(reduce.operands) != 2 or reduce.operand(0) is not array:
+        return False
+    monoid, start = recognise_monoid(reduce.called_computations[0]), splat_float(reduce.operand(1))
+    is_kind = monoid is not None and monoid.kind is kind and (kind is MonoidKind.MAXIMUM or start == 0)
+    return is_kind and reduce.attrs.dimensions == (len(leading),) and reduced.attrs.dimensions == leading
+
+
+def _unconverted(instruction: HloInstruction) -> HloInstruction:
+    """What was converted between floating-point types, which keeps 0, NaN and what is infinite."""
+    while instruction.opcode == "convert" and instruction.operand(0).shape.dtype in IEEE_TYPES:
+        instruction = instruction.operand(0)
+    return instruction
 
 
 def _seen(mask: HloInstruction, places: Sequence[int], *, is_shown: bool) -> int | None:

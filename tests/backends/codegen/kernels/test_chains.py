@@ -1,12 +1,20 @@
 """Products, rows made of their results, and products of those in one kernel: values, decisions, what stays apart."""
 
+import ctypes
 from collections.abc import Sequence
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from xlalite.backends.base import CompileOptions, Executable, get_backend
+from xlalite.backends.codegen.kernels.finite import finite
+from xlalite.backends.codegen.llvm import I32, I64, PTR, ModuleBuilder
+from xlalite.backends.cpu.native.jit import compile_ir
+from xlalite.backends.cpu.native.linker import link
+from xlalite.backends.cpu.native.object_code import NEXT_MODULE, IrSource
 from xlalite.hlo import parse
+from xlalite.hlo.types.dtype import DType
 
 FUNCTIONS = """
 most {
@@ -182,6 +190,51 @@ def test_every_number_of_threads_gives_the_bits_of_the_parts(rng) -> None:
     expected = apart(*values)[0]
     for threads in (1, 2, 5):
         np.testing.assert_array_equal(compiled(text, threads)(*values), expected)
+
+
+@pytest.mark.parametrize(
+    ("options", "depths"),
+    [
+        ({"middle": CAUSAL}, 8),
+        ({"middle": CAUSAL.replace("GE", "GT")}, 8),
+        ({"middle": CAUSAL.replace("compare(i, j)", "compare(j, i)").replace("(mask, s, lows)", "(mask, lows, s)")}, 8),
+        ({"middle": CAUSAL, "low": "-1e9"}, None),
+        ({"middle": ADDED}, None),
+    ],
+    ids=["causal", "without itself", "hidden by the mask", "by a large number", "added mask"],
+)
+def test_zeros_at_the_end_of_rows_are_left_out(options: dict[str, str], depths: int | None, rng) -> None:
+    text = attention(4, 700, 900, 16, 40, **options)
+    executable = compiled(text)
+    (chain,) = [d for d in executable.decisions() if d.verdict == "chain"]
+    assert chain.numbers.get("depths") == depths
+    values = arguments(text, rng)
+    apart = compiled(with_results(text, "s: f32[4,700,900]"))
+    for number in (np.inf, np.nan, 3e38):
+        # Behind what any row sees, in what few see, and where nothing needs to be looked for.
+        values[2][0, 880, 7], values[2][1, 699, 0], values[2][2, 3, 39] = number, -number, number
+        values[0][3, 650] = number
+        np.testing.assert_array_equal(executable(*values), apart(*values)[0])
+
+
+@pytest.mark.parametrize("dtype", [DType.F16, DType.BF16, DType.F32, DType.F64], ids=str)
+def test_numbers_that_are_not_finite_are_found_and_nothing_else_is_looked_at(dtype: DType) -> None:
+    module = ModuleBuilder("finite")
+    fb = module.function("ask", I32, (PTR, I64))
+    fb.ret(fb.zext(fb.call(finite(module, dtype), *fb.parameters), I32))
+    linked = link([compile_ir(IrSource(NEXT_MODULE.join((module.text(), *module.shared_texts))))])
+    is_finite = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64)(linked.address("ask"))
+    lanes = module.target.lanes(8 * dtype.size_bytes)
+    largest = ml_dtypes.finfo(dtype.numpy).max
+    for count in range(3 * lanes + 2):
+        numbers = np.full(count + 2, np.nan, dtype.numpy)
+        numbers[1:-1] = -largest
+        assert is_finite(numbers[1:].ctypes.data, count)
+        for place in range(1, count + 1):
+            for number in (np.inf, -np.inf, np.nan):
+                numbers[place] = number
+                assert not is_finite(numbers[1:].ctypes.data, count)
+            numbers[place] = largest
 
 
 def test_positions_may_be_constants() -> None:
