@@ -60,15 +60,16 @@ class NativeCompiler:
     Attributes:
         found: What the keeper had of each that was offered; that is not compiled.
         names: The names of what they define, if there is a keeper.
+        options: How all are compiled.
     """
 
-    __slots__ = ("_jobs", "_keeper", "_options", "_passes", "_queue", "_workers", "found", "names")
+    __slots__ = ("_jobs", "_keeper", "_passes", "_queue", "_workers", "found", "names", "options")
 
     def __init__(self, options: JitOptions, keeper: Keeper | None) -> None:
         """The thread starts when there is something to do."""
         self.found: dict[str, bytes | None] = {}
         self.names = ContentNames()
-        self._options = options
+        self.options = options
         self._keeper = keeper
         self._queue: Queue | None = None
         self._jobs: dict[str, Job] = {}
@@ -101,7 +102,7 @@ class NativeCompiler:
         waiting = sorted(dict.fromkeys(texts).keys() - self.begun, key=_length, reverse=True)
         if sum(map(len, waiting[1:])) > _FEWEST_CHARACTERS:
             self._start(min(len(waiting), threads, os.cpu_count() or 1) - 1 - len(self._workers))
-        own = _Worker(queue, self._options)
+        own = _Worker(self, queue)
         own.prepare(waiting)
         try:
             for text in waiting:
@@ -133,14 +134,14 @@ class NativeCompiler:
 
     def _start(self, count: int) -> None:
         for _ in range(count):
-            worker = _Worker(self._opened(), self._options)
+            worker = _Worker(self, self._opened())
             self._workers.append(worker)
             worker.thread.start()
 
     def _hand(self, text: str) -> None:
         for worker in self._workers:
             worker.prepare((text,))
-        level = level_of(text, self._options)
+        level = level_of(text, self.options)
         job = self._jobs[text] = Job(level=level)
         job.text = text.encode()
         job.passes = ctypes.addressof(self._passes) if level == 2 else None
@@ -155,19 +156,21 @@ class _Worker:
         thread: Who works if it is not the caller.
     """
 
-    __slots__ = ("_machines", "_options", "_table", "queue", "thread")
+    __slots__ = ("_compiler", "_machines", "_table", "queue", "thread")
 
-    def __init__(self, queue: Queue, options: JitOptions) -> None:
+    def __init__(self, compiler: NativeCompiler, queue: Queue) -> None:
         self.queue = queue
         self.thread = threading.Thread(target=self.work, daemon=True)
-        self._options = options
+        # The jobs are there as long as somebody works on them, even if who waits for that is interrupted.
+        self._compiler = compiler
         self._machines: dict[int, llvm.TargetMachine] = {}
         self._table = (ctypes.c_void_p * LEVELS)()
 
     def prepare(self, texts: Iterable[str]) -> None:
         """Takes the machines that the modules need."""
-        for level in {level_of(text, self._options) for text in texts} - self._machines.keys():
-            machine = self._machines[level] = take_machine(level, self._options)
+        options = self._compiler.options
+        for level in {level_of(text, options) for text in texts} - self._machines.keys():
+            machine = self._machines[level] = take_machine(level, options)
             self._table[level] = ctypes.cast(machine._ptr, ctypes.c_void_p).value
 
     def work(self) -> None:
@@ -176,7 +179,7 @@ class _Worker:
         try:
             _runtime().work(self.queue, self._table)
             for level, machine in self._machines.items():
-                give_machine_back(machine, level, self._options)
+                give_machine_back(machine, level, self._compiler.options)
         finally:
             _running.pop(self, None)
 
