@@ -29,13 +29,12 @@ def _no_flops(instruction: HloInstruction) -> int:
 
 def _convert_shape(context: ShapeContext) -> Shape:
     operand, declared = context.array(0), context.declared_array()
-    context.require(
-        operand.dims == declared.dims, f"the result must have the operand's sizes, declared is {declared.text()}"
-    )
-    context.require(
-        declared.dtype.is_complex or not operand.dtype.is_complex,
-        f"complex numbers convert only to complex types, found {declared.dtype.value}; take the real part first",
-    )
+    if operand.dims != declared.dims:
+        raise context.error(f"the result must have the operand's sizes, declared is {declared.text()}")
+    if not (declared.dtype.is_complex or not operand.dtype.is_complex):
+        raise context.error(
+            f"complex numbers convert only to complex types, found {declared.dtype.value}; take the real part first"
+        )
     return declared
 
 
@@ -59,8 +58,10 @@ def _bitcast_convert_shape(context: ShapeContext) -> Shape:
         "the parts of complex numbers are reached with real and imag, not as bits",
     )
     dims = bits.reinterpreted_dims(operand.dims, operand.dtype, declared.dtype)
-    context.require(dims is not None, f"the last dimension must hold the parts of one {declared.dtype.value}")
-    context.require(dims == declared.dims, f"the result must have sizes {list(dims or ())}, declared {declared.text()}")
+    if dims is None:
+        raise context.error(f"the last dimension must hold the parts of one {declared.dtype.value}")
+    if dims != declared.dims:
+        raise context.error(f"the result must have sizes {list(dims)}, declared {declared.text()}")
     return declared
 
 
@@ -71,10 +72,10 @@ def _bitcast_convert(instruction: HloInstruction, operands: Sequence[Value], cal
 
 def _bitcast_shape(context: ShapeContext) -> Shape:
     operand, declared = context.array(0), context.declared_array()
-    context.require(
-        operand.element_count * operand.dtype.bits == declared.element_count * declared.dtype.bits,
-        f"the result must have as many bits as the operand, declared is {declared.text(layout=True)}",
-    )
+    if operand.element_count * operand.dtype.bits != declared.element_count * declared.dtype.bits:
+        raise context.error(
+            f"the result must have as many bits as the operand, declared is {declared.text(layout=True)}"
+        )
     return declared
 
 
@@ -102,8 +103,10 @@ class ReducePrecisionAttrs:
 
 def _reduce_precision_shape(context: ShapeContext) -> Shape:
     shape, attrs = require_type(context, 0, is_float), context.attrs
-    context.require(attrs.exponent_bits >= 1, f"exponent_bits must be at least 1, found {attrs.exponent_bits}")
-    context.require(attrs.mantissa_bits >= 0, f"mantissa_bits must not be negative, found {attrs.mantissa_bits}")
+    if attrs.exponent_bits < 1:
+        raise context.error(f"exponent_bits must be at least 1, found {attrs.exponent_bits}")
+    if attrs.mantissa_bits < 0:
+        raise context.error(f"mantissa_bits must not be negative, found {attrs.mantissa_bits}")
     return shape
 
 

@@ -20,16 +20,14 @@ def product_dtype(context: ShapeContext, lhs: DType, rhs: DType) -> DType:
     """
     declared = context.declared
     if declared is not None and declared.is_array:
-        context.require(
-            _holds_product(declared.dtype, lhs) and _holds_product(declared.dtype, rhs),
-            f"a product of {lhs.value} and {rhs.value} cannot have element type {declared.dtype.value}",
-        )
+        if not (_holds_product(declared.dtype, lhs) and _holds_product(declared.dtype, rhs)):
+            raise context.error(
+                f"a product of {lhs.value} and {rhs.value} cannot have element type {declared.dtype.value}"
+            )
         return declared.dtype
     lhs_rank, rhs_rank = _width(lhs), _width(rhs)
-    context.require(
-        lhs is rhs or lhs_rank != rhs_rank,
-        f"the result shape must be given: neither {lhs.value} nor {rhs.value} is the wider type",
-    )
+    if not (lhs is rhs or lhs_rank != rhs_rank):
+        raise context.error(f"the result shape must be given: neither {lhs.value} nor {rhs.value} is the wider type")
     return lhs if lhs_rank >= rhs_rank else rhs
 
 
