@@ -6,14 +6,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from xlalite.hlo.building.construct import constant, splat
+from xlalite.hlo.building.construct import binary, compare, constant, iota, splat, splat_like
 from xlalite.hlo.building.replacement import remove_dead, replace
 from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.evaluation.evaluator import Evaluator
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.op import Memory, Trait
+from xlalite.hlo.ops.comparison import Direction
 from xlalite.hlo.records import dataclass
+from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Array, Literal
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.rewriting.patterns import splat_literal
@@ -22,6 +24,9 @@ from xlalite.passes.rewriting.rewrite import changes_bitcast
 # The first two are smaller than their value and no work for who reads them; the third is there to be left alone.
 _LEFT_AS_THEY_ARE = frozenset({"broadcast", "iota", "opt-barrier"})
 _WITHOUT_PARAMETERS = frozenset({"constant", "broadcast", "iota"})
+_LARGE_MASK = 4096
+"""Elements beyond which positions are compared wherever they are needed instead."""
+
 _OF_OTHERS = Trait.CONTROL_FLOW | Trait.OF_DEVICE
 
 
@@ -113,7 +118,10 @@ class ConstantFolding(HloPass):
 
 @dataclass(frozen=True, slots=True)
 class SplatConstants(HloPass):
-    """constant({c, c, ..., c}) -> broadcast(c), which takes no memory and which rules recognise."""
+    """constant({c, c, ..., c}) -> broadcast(c), which takes no memory and which rules recognise.
+
+    So with large triangular masks, such as causal ones: constant({{1,0,...},{1,1,...},...}) -> iota + k >= iota.
+    """
 
     name: ClassVar[str] = "splat-constants"
     opcodes: ClassVar[frozenset[str]] = frozenset({"constant"})
@@ -126,15 +134,38 @@ class SplatConstants(HloPass):
             if instruction.opcode != "constant" or not instruction.shape.is_array or not instruction.shape.rank:
                 continue
             literal: Literal = instruction.attrs.literal
-            if instruction.is_controlled or literal.is_elided or not is_uniform(literal.value):
+            if instruction.is_controlled or literal.is_elided:
                 continue
-            new = splat(literal.value.reshape(-1)[0], literal.shape)
+            value = literal.value
+            new = splat(value.reshape(-1)[0], literal.shape) if is_uniform(value) else _triangle(value)
+            if new is None:
+                continue
             if changes_bitcast(instruction, new) or not self.may_change():
                 remove_dead(new)
                 continue
             replace(instruction, new)
             changed = True
         return changed
+
+
+def _triangle(mask: Array) -> HloInstruction | None:
+    """A comparison of positions in the last two dimensions, the only ones, that gives a large mask."""
+    if mask.dtype != np.bool_ or mask.size < _LARGE_MASK or mask.ndim < 2 or max(mask.shape[:-2], default=1) > 1:
+        return None
+    height, width = mask.shape[-2:]
+    rows = mask.reshape(height, width)
+    counts = np.count_nonzero(rows, axis=1)
+    (partly,) = np.nonzero((counts > 0) & (counts < width))
+    if not partly.size:
+        return None
+    row = int(partly[0])
+    is_lower = bool(rows[row, 0])
+    last = int(counts[row] if is_lower else width - counts[row]) - 1 - row
+    if not np.array_equal(rows, np.tri(height, width, last, dtype=bool) == is_lower):
+        return None
+    places = [iota(DType.S32, mask.shape, mask.ndim - axis) for axis in (2, 1)]
+    ends = binary("add", places[0], splat_like(last, places[0]))
+    return compare(ends, places[1], Direction.GE if is_lower else Direction.LT)
 
 
 def is_uniform(array: Array) -> bool:

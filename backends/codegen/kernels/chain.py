@@ -23,9 +23,9 @@ from xlalite.backends.codegen.kernels.dot.transfer import operand_cycles
 from xlalite.backends.codegen.kernels.dot.view import Matrix
 from xlalite.backends.codegen.kernels.dot.walk import Walk
 from xlalite.backends.codegen.kernels.estimate import Work, kernel_work
-from xlalite.backends.codegen.kernels.finite import finite
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
+from xlalite.backends.codegen.kernels.number_checks import finite, zeros
 from xlalite.backends.codegen.kernels.row import RowKernel, plan_row
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
 from xlalite.backends.codegen.kernels.scratch import aligned, open_slots, own_slot, parts_of, scratch_area_bytes
@@ -116,8 +116,8 @@ class ChainKernel(Kernel):
         m: Rows of each.
         rows: Rows of a block; the last block of a product may have fewer.
         ahead: How far beyond its own number a row's columns are read; None if all are. The others are not computed.
-        kept: How far beyond its own number a row has other columns than zeros, if there are several depths.
-        depths: What computes the second product with so many of the first columns.
+        kept: How far beyond its own number a row may have other columns than zeros; None if these are to be looked for.
+        depths: What computes the second product with so many of the first columns, if the others may be zeros.
     """
 
     parts: tuple[_Part, ...]
@@ -126,7 +126,7 @@ class ChainKernel(Kernel):
     m: int
     rows: int
     ahead: int | None
-    kept: int
+    kept: int | None
     depths: Mapping[int, DotKernel]
 
     @property
@@ -208,6 +208,8 @@ class ChainKernel(Kernel):
                     fb.call_pointer(function, VOID, (pointers, numbers.value(begin), numbers.value(end)))
                     continue
                 if number:
+                    if self.depths and self.kept is None:
+                        kept = self._columns_seen(entry, pointers, numbers.value(begin), numbers.value(end), kept)
                     for depth, shorter in zip(self.depths, functions[len(self.parts) :], strict=True):
                         function = fb.select(fb.icmp("eq", kept, depth), shorter, function)
                 columns = part.kernel.plan.column_units
@@ -225,8 +227,9 @@ class ChainKernel(Kernel):
         number = _values(second.kernel)
         if number is None or not self.depths:
             return constant(I64, view.k)
-        step = next(iter(self.depths))
-        kept = fb.smax(fb.add(numbers.value(row), self.rows + self.kept), 1)
+        step, ahead = next(iter(self.depths)), self.ahead if self.kept is None else self.kept
+        assert ahead is not None, "some columns are hidden"
+        kept = fb.smax(fb.add(numbers.value(row), self.rows + ahead), 1)
         kept = fb.smin(fb.mul(fb.udiv(fb.add(kept, step - 1), step), step), view.k)
         values = entry.inputs[self.request.body.parameters.index(second.operands[number])].pointer
         behind = numbers.multiply(numbers.add(numbers.multiply(product, view.k), kept), view.n)
@@ -234,6 +237,15 @@ class ChainKernel(Kernel):
         count = fb.mul(fb.sub(constant(I64, view.k), kept), view.n)
         is_finite = fb.call(finite(fb.module, dtype), place, count)
         return fb.select(is_finite, kept, constant(I64, view.k))
+
+    def _columns_seen(self, entry: KernelEntry, pointers: Value, begin: Value, end: Value, kept: Value) -> Value:
+        """The same if what a block of rows has behind these columns turns out to be 0; else all."""
+        fb, number = entry.fb, self.parts[-1].operands.index(self.handed_on[1])
+        dtype, k = self.handed_on[1].shape.dtype, self.handed_on[1].shape.dims[-1]
+        rows = fb.load(PTR, fb.gep(PTR, pointers, number), 8)
+        place = fb.gep(representation(dtype).memory, rows, fb.add(fb.mul(begin, k), kept), inbounds=False)
+        hidden = place, fb.sub(end, begin), constant(I64, k), fb.sub(constant(I64, k), kept)
+        return fb.select(fb.call(zeros(fb.module, dtype), *hidden), kept, constant(I64, k))
 
     def _columns_read(self, entry: KernelEntry, product: DotKernel, row: Scalar) -> Value:
         """How many pieces of columns of a product are read of the block from a row on."""
@@ -344,11 +356,14 @@ def _in_blocks(
     if again > saved / bytes_per_ns(saved, request.target.cache_bytes):
         return Declined("the products would pack their right operands again for every block")
     last = _with_rows(second, rows)
-    depths = {} if kept is None or _values(last) is None else _depths(last, between.stop_step)
-    own = replace(between, request=replace(between.request, in_place=in_place), counts_rows=True, stops=bool(depths))
+    if kept is not None and not between.stop_step:
+        kept = None
+    depths = {} if ahead is None or _values(last) is None else _depths(last, between.stop_step or 1)
+    stops = bool(depths) and kept is not None
+    own = replace(between, request=replace(between.request, in_place=in_place), counts_rows=True, stops=stops)
     kernels = (_with_rows(first, rows), own, last)
     blocked = [replace(part, kernel=kernel) for part, kernel in zip(parts, kernels, strict=True)]
-    return ChainKernel(request, tuple(blocked), handed_on, batch, m, rows, ahead, kept or 0, depths)
+    return ChainKernel(request, tuple(blocked), handed_on, batch, m, rows, ahead, kept, depths)
 
 
 def _values(second: DotKernel) -> int | None:
@@ -363,7 +378,7 @@ def _values(second: DotKernel) -> int | None:
 def _depths(second: DotKernel, step: int) -> dict[int, DotKernel]:
     """The product with fewer terms, by their number; each is little more than a call of the same loops."""
     plan, view = second.plan, second.plan.view
-    if not step or plan.unit_depth < LONG_TILE:
+    if plan.unit_depth < LONG_TILE:
         return {}
     step = math.lcm(step, _MASKED_COLUMNS)
     step *= -(-view.k // (_MOST_DEPTHS * step))

@@ -1,6 +1,7 @@
 """Products, rows made of their results, and products of those in one kernel: values, decisions, what stays apart."""
 
 import ctypes
+import itertools
 from collections.abc import Sequence
 
 import ml_dtypes
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from xlalite.backends.base import CompileOptions, Executable, get_backend
-from xlalite.backends.codegen.kernels.finite import finite
+from xlalite.backends.codegen.kernels.number_checks import finite, zeros
 from xlalite.backends.codegen.llvm import I32, I64, PTR, ModuleBuilder
 from xlalite.backends.cpu.native.jit import compile_ir
 from xlalite.backends.cpu.native.linker import link
@@ -198,10 +199,11 @@ def test_every_number_of_threads_gives_the_bits_of_the_parts(rng) -> None:
         ({"middle": CAUSAL}, 8),
         ({"middle": CAUSAL.replace("GE", "GT")}, 8),
         ({"middle": CAUSAL.replace("compare(i, j)", "compare(j, i)").replace("(mask, s, lows)", "(mask, lows, s)")}, 8),
-        ({"middle": CAUSAL, "low": "-1e9"}, None),
+        ({"middle": CAUSAL, "low": "-1e9"}, 8),
+        ({"middle": CAUSAL, "low": "-30"}, 8),
         ({"middle": ADDED}, None),
     ],
-    ids=["causal", "without itself", "hidden by the mask", "by a large number", "added mask"],
+    ids=["causal", "without itself", "hidden by the mask", "by a large number", "by a number", "added mask"],
 )
 def test_zeros_at_the_end_of_rows_are_left_out(options: dict[str, str], depths: int | None, rng) -> None:
     text = attention(4, 700, 900, 16, 40, **options)
@@ -218,12 +220,15 @@ def test_zeros_at_the_end_of_rows_are_left_out(options: dict[str, str], depths: 
 
 
 @pytest.mark.parametrize("dtype", [DType.F16, DType.BF16, DType.F32, DType.F64], ids=str)
-def test_numbers_that_are_not_finite_are_found_and_nothing_else_is_looked_at(dtype: DType) -> None:
+def test_numbers_are_looked_at_and_nothing_beside_them(dtype: DType) -> None:
     module = ModuleBuilder("finite")
-    fb = module.function("ask", I32, (PTR, I64))
-    fb.ret(fb.zext(fb.call(finite(module, dtype), *fb.parameters), I32))
+    for name, function, count in (("finite", finite(module, dtype), 1), ("zeros", zeros(module, dtype), 3)):
+        fb = module.function(f"ask_{name}", I32, (PTR, *(I64,) * count))
+        fb.ret(fb.zext(fb.call(function, *fb.parameters), I32))
     linked = link([compile_ir(IrSource(NEXT_MODULE.join((module.text(), *module.shared_texts))))])
-    is_finite = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64)(linked.address("ask"))
+    number = ctypes.c_int64
+    is_finite = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, number)(linked.address("ask_finite"))
+    are_zero = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, number, number, number)(linked.address("ask_zeros"))
     lanes = module.target.lanes(8 * dtype.size_bytes)
     largest = ml_dtypes.finfo(dtype.numpy).max
     for count in range(3 * lanes + 2):
@@ -231,10 +236,19 @@ def test_numbers_that_are_not_finite_are_found_and_nothing_else_is_looked_at(dty
         numbers[1:-1] = -largest
         assert is_finite(numbers[1:].ctypes.data, count)
         for place in range(1, count + 1):
-            for number in (np.inf, -np.inf, np.nan):
-                numbers[place] = number
+            for other in (np.inf, -np.inf, np.nan):
+                numbers[place] = other
                 assert not is_finite(numbers[1:].ctypes.data, count)
             numbers[place] = largest
+        lines = np.full((4, count + 2), np.nan, dtype.numpy)
+        lines[:3, 1:-1] = [[0.0], [-0.0], [0.0]]
+        given = lines[:, 1:].ctypes.data, 3, count + 2, count
+        assert are_zero(*given)
+        for place in itertools.product(range(3), range(1, count + 1)):
+            for other in (ml_dtypes.finfo(dtype.numpy).smallest_subnormal, -largest, np.nan):
+                lines[place] = other
+                assert not are_zero(*given)
+            lines[place] = 0
 
 
 def test_positions_may_be_constants() -> None:
