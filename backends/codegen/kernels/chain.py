@@ -116,7 +116,7 @@ class ChainKernel(Kernel):
         m: Rows of each.
         rows: Rows of a block; the last block of a product may have fewer.
         ahead: How far beyond its own number a row's columns are read; None if all are. The others are not computed.
-        kept: How far beyond its own number a row may have other columns than zeros; None if these are to be looked for.
+        kept: How far beyond its own number a row may have other columns than zeros; None if these are looked for.
         depths: What computes the second product with so many of the first columns, if the others may be zeros.
     """
 
@@ -199,7 +199,9 @@ class ChainKernel(Kernel):
             begin = numbers.add(numbers.multiply(product, self.m), row)
             end = numbers.add(begin, numbers.piece(row, self.rows, self.m))
             self._hand_on(entry, arguments, windows, begin)
-            kept = self._columns_kept(entry, product, row)
+            kept = constant(I64, self._terms)
+            if self.kept is not None:
+                kept = self._columns_kept(entry, product, row, self.kept)
             for number, part in enumerate(self.parts):
                 function: Value = functions[number]
                 pointers = arguments[number]
@@ -207,9 +209,9 @@ class ChainKernel(Kernel):
                     fb.store(kept, fb.gep(I64, pointers, len(part.operands) + 2), 8)
                     fb.call_pointer(function, VOID, (pointers, numbers.value(begin), numbers.value(end)))
                     continue
-                if number:
-                    if self.depths and self.kept is None:
-                        kept = self._columns_seen(entry, pointers, numbers.value(begin), numbers.value(end), kept)
+                if number and self.depths:
+                    if self.kept is None:
+                        kept = self._columns_found(entry, pointers, product, (begin, end))
                     for depth, shorter in zip(self.depths, functions[len(self.parts) :], strict=True):
                         function = fb.select(fb.icmp("eq", kept, depth), shorter, function)
                 columns = part.kernel.plan.column_units
@@ -218,34 +220,48 @@ class ChainKernel(Kernel):
                     piece = numbers.value(numbers.add(numbers.multiply(piece, self._blocks), block))
                     fb.call_pointer(function, VOID, (pointers, piece, fb.add(piece, 1)))
 
-    def _columns_kept(self, entry: KernelEntry, product: Scalar, row: Scalar) -> Value:
-        """How many columns are enough of the rows from one on: those behind are 0, and what they are times as well."""
-        fb, numbers = entry.fb, Scalars(entry.fb)
-        second = self.parts[-1]
-        assert isinstance(second.kernel, DotKernel), "planned as a product"
-        view, dtype = second.kernel.plan.view, second.kernel.dot.operand(1).shape.dtype
-        number = _values(second.kernel)
-        if number is None or not self.depths:
-            return constant(I64, view.k)
-        step, ahead = next(iter(self.depths)), self.ahead if self.kept is None else self.kept
-        assert ahead is not None, "some columns are hidden"
-        kept = fb.smax(fb.add(numbers.value(row), self.rows + ahead), 1)
-        kept = fb.smin(fb.mul(fb.udiv(fb.add(kept, step - 1), step), step), view.k)
-        values = entry.inputs[self.request.body.parameters.index(second.operands[number])].pointer
-        behind = numbers.multiply(numbers.add(numbers.multiply(product, view.k), kept), view.n)
-        place = numbers.address(representation(dtype).memory, values, behind)
-        count = fb.mul(fb.sub(constant(I64, view.k), kept), view.n)
-        is_finite = fb.call(finite(fb.module, dtype), place, count)
-        return fb.select(is_finite, kept, constant(I64, view.k))
+    @property
+    def _terms(self) -> int:
+        """Columns of the rows, which the second product sums."""
+        return self.handed_on[1].shape.dims[-1]
 
-    def _columns_seen(self, entry: KernelEntry, pointers: Value, begin: Value, end: Value, kept: Value) -> Value:
-        """The same if what a block of rows has behind these columns turns out to be 0; else all."""
-        fb, number = entry.fb, self.parts[-1].operands.index(self.handed_on[1])
-        dtype, k = self.handed_on[1].shape.dtype, self.handed_on[1].shape.dims[-1]
+    def _columns_kept(self, entry: KernelEntry, product: Scalar, row: Scalar, ahead: int) -> Value:
+        """How many columns are enough of the rows from one on, as behind a column so far ahead of it are zeros."""
+        fb, step = entry.fb, min(self.depths)
+        kept = fb.smax(fb.add(Scalars(fb).value(row), self.rows + ahead), 1)
+        kept = fb.smin(fb.mul(fb.udiv(fb.add(kept, step - 1), step), step), self._terms)
+        return self._if_finite(entry, product, kept)
+
+    def _columns_found(
+        self, entry: KernelEntry, pointers: Value, product: Scalar, block: tuple[Scalar, Scalar]
+    ) -> Value:
+        """How many columns are enough of a block of rows, where zeros at the end are looked for."""
+        fb, step = entry.fb, min(self.depths)
+        begin, end = map(Scalars(fb).value, block)
+        dtype, number = self.handed_on[1].shape.dtype, self.parts[-1].operands.index(self.handed_on[1])
         rows = fb.load(PTR, fb.gep(PTR, pointers, number), 8)
-        place = fb.gep(representation(dtype).memory, rows, fb.add(fb.mul(begin, k), kept), inbounds=False)
-        hidden = place, fb.sub(end, begin), constant(I64, k), fb.sub(constant(I64, k), kept)
-        return fb.select(fb.call(zeros(fb.module, dtype), *hidden), kept, constant(I64, k))
+        line, height = constant(I64, self._terms), fb.sub(end, begin)
+        with fb.while_loop([line]) as found:
+            (kept,) = found.values
+            before = fb.mul(fb.udiv(fb.sub(kept, 1), step), step)
+            place = fb.gep(representation(dtype).memory, rows, fb.add(fb.mul(begin, line), before), inbounds=False)
+            are_zero = fb.call(zeros(fb.module, dtype), place, height, line, fb.sub(kept, before))
+            found.continue_while(fb.and_(are_zero, fb.icmp("ne", before, 0)))
+            found.yield_(before)
+        return self._if_finite(entry, product, found.results[0])
+
+    def _if_finite(self, entry: KernelEntry, product: Scalar, kept: Value) -> Value:
+        """So many columns if the others are times finite values, which gives 0; else all."""
+        fb, numbers, second = entry.fb, Scalars(entry.fb), self.parts[-1]
+        assert isinstance(second.kernel, DotKernel), "planned as a product"
+        number, n = _values(second.kernel), second.kernel.plan.view.n
+        assert number is not None, "there are several depths"
+        dtype = second.operands[number].shape.dtype
+        values = entry.inputs[self.request.body.parameters.index(second.operands[number])].pointer
+        behind = numbers.multiply(numbers.add(numbers.multiply(product, self._terms), kept), n)
+        place = numbers.address(representation(dtype).memory, values, behind)
+        count = fb.mul(fb.sub(constant(I64, self._terms), kept), n)
+        return fb.select(fb.call(finite(fb.module, dtype), place, count), kept, constant(I64, self._terms))
 
     def _columns_read(self, entry: KernelEntry, product: DotKernel, row: Scalar) -> Value:
         """How many pieces of columns of a product are read of the block from a row on."""
@@ -356,14 +372,23 @@ def _in_blocks(
     if again > saved / bytes_per_ns(saved, request.target.cache_bytes):
         return Declined("the products would pack their right operands again for every block")
     last = _with_rows(second, rows)
-    if kept is not None and not between.stop_step:
-        kept = None
-    depths = {} if ahead is None or _values(last) is None else _depths(last, between.stop_step or 1)
-    stops = bool(depths) and kept is not None
-    own = replace(between, request=replace(between.request, in_place=in_place), counts_rows=True, stops=stops)
+    depths: Mapping[int, DotKernel] = {}
+    if _may_end_in_zeros(handed_on) and _values(last) is not None:
+        depths = _depths(last, between.stop_step or 1)
+    kept = kept if depths and between.stop_step else None
+    own = replace(
+        between, request=replace(between.request, in_place=in_place), counts_rows=True, stops=kept is not None
+    )
     kernels = (_with_rows(first, rows), own, last)
     blocked = [replace(part, kernel=kernel) for part, kernel in zip(parts, kernels, strict=True)]
     return ChainKernel(request, tuple(blocked), handed_on, batch, m, rows, ahead, kept, depths)
+
+
+def _may_end_in_zeros(handed_on: tuple[HloInstruction, HloInstruction]) -> bool:
+    """Whether something chooses among the scores on the way to the rows, or is added, as masks are."""
+    scores, rows = handed_on
+    between = reachable((rows,), lambda one: () if one is scores else one.operands)
+    return any(one.opcode in ("select", "add") and one.shape.dims == scores.shape.dims for one in between)
 
 
 def _values(second: DotKernel) -> int | None:

@@ -201,9 +201,10 @@ def test_every_number_of_threads_gives_the_bits_of_the_parts(rng) -> None:
         ({"middle": CAUSAL.replace("compare(i, j)", "compare(j, i)").replace("(mask, s, lows)", "(mask, lows, s)")}, 8),
         ({"middle": CAUSAL, "low": "-1e9"}, 8),
         ({"middle": CAUSAL, "low": "-30"}, 8),
-        ({"middle": ADDED}, None),
+        ({"middle": ADDED}, 8),
+        ({"middle": SCALED}, None),
     ],
-    ids=["causal", "without itself", "hidden by the mask", "by a large number", "by a number", "added mask"],
+    ids=["causal", "without itself", "hidden by the mask", "by a large number", "by a number", "added", "no mask"],
 )
 def test_zeros_at_the_end_of_rows_are_left_out(options: dict[str, str], depths: int | None, rng) -> None:
     text = attention(4, 700, 900, 16, 40, **options)
@@ -211,6 +212,10 @@ def test_zeros_at_the_end_of_rows_are_left_out(options: dict[str, str], depths: 
     (chain,) = [d for d in executable.decisions() if d.verdict == "chain"]
     assert chain.numbers.get("depths") == depths
     values = arguments(text, rng)
+    if len(values) > 3:
+        values[3][:, 600:] = -1e30
+        values[3][300:400, 100:] = values[3][650, 700] = -np.inf
+        values[3][650, 800] = 1
     apart = compiled(with_results(text, "s: f32[4,700,900]"))
     for number in (np.inf, np.nan, 3e38):
         # Behind what any row sees, in what few see, and where nothing needs to be looked for.
