@@ -7,6 +7,8 @@ forks waits until nobody is in LLVM, and keeps the lock meanwhile, so that the c
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from xlalite.backends.codegen.llvm import (
     I1,
@@ -110,8 +112,7 @@ def _write_work(module: ModuleBuilder, compile_job: Function) -> None:
     """Compiles one job after the other on the caller's machines, and waits for more, until the queue ends."""
     fb = module.function(WORK, VOID, (PTR, PTR))
     queue, machines = Record(fb, Queue, fb.parameters[0]), fb.parameters[1]
-    _pthread(fb, "mutex_lock", queue.address("lock"))
-    with fb.while_loop(()) as turns:
+    with _locked(fb, queue), fb.while_loop(()) as turns:
         with fb.while_loop(()) as waits:
             waits.continue_while(fb.xor(fb.or_(queue.is_set("first"), queue.is_set("is_ending")), constant(I1, 1)))
             _pthread(fb, "cond_wait", queue.address("news"), queue.address("lock"))
@@ -128,7 +129,6 @@ def _write_work(module: ModuleBuilder, compile_job: Function) -> None:
         _pthread(fb, "mutex_lock", queue.address("lock"))
         queue.store("in_llvm", fb.sub(queue.load("in_llvm"), 1))
         _pthread(fb, "cond_signal", queue.address("rest"))
-    _pthread(fb, "mutex_unlock", queue.address("lock"))
     fb.ret()
 
 
@@ -136,11 +136,10 @@ def _write_offer(module: ModuleBuilder) -> None:
     """Puts a job behind the others."""
     fb = module.function(OFFER, VOID, (PTR, PTR))
     queue, job = Record(fb, Queue, fb.parameters[0]), Record(fb, Job, fb.parameters[1])
-    _pthread(fb, "mutex_lock", queue.address("lock"))
-    fb.store(job.pointer, queue.load("end"))
-    queue.store("end", job.address("next"))
-    _pthread(fb, "cond_signal", queue.address("news"))
-    _pthread(fb, "mutex_unlock", queue.address("lock"))
+    with _locked(fb, queue):
+        fb.store(job.pointer, queue.load("end"))
+        queue.store("end", job.address("next"))
+        _pthread(fb, "cond_signal", queue.address("news"))
     fb.ret()
 
 
@@ -148,10 +147,9 @@ def _write_clear(module: ModuleBuilder) -> None:
     """Takes all jobs back that wait."""
     fb = module.function(CLEAR, VOID, (PTR,))
     queue = Record(fb, Queue, fb.parameters[0])
-    _pthread(fb, "mutex_lock", queue.address("lock"))
-    queue.store("first", NULL)
-    queue.store("end", queue.address("first"))
-    _pthread(fb, "mutex_unlock", queue.address("lock"))
+    with _locked(fb, queue):
+        queue.store("first", NULL)
+        queue.store("end", queue.address("first"))
     fb.ret()
 
 
@@ -159,10 +157,9 @@ def _write_end(module: ModuleBuilder) -> None:
     """Whoever finds no job from here on does not wait for one."""
     fb = module.function(END, VOID, (PTR,))
     queue = Record(fb, Queue, fb.parameters[0])
-    _pthread(fb, "mutex_lock", queue.address("lock"))
-    queue.store("is_ending", 1)
-    _pthread(fb, "cond_broadcast", queue.address("news"))
-    _pthread(fb, "mutex_unlock", queue.address("lock"))
+    with _locked(fb, queue):
+        queue.store("is_ending", 1)
+        _pthread(fb, "cond_broadcast", queue.address("news"))
     fb.ret()
 
 
@@ -232,6 +229,13 @@ def _nanoseconds(fb: FunctionBuilder) -> Value:
     time = fb.alloca(I64, 2, align=8)
     fb.call(fb.module.declare("clock_gettime", I32, (I32, PTR)), constant(I32, _CLOCK_MONOTONIC), time)
     return fb.add(fb.mul(fb.load(I64, time), 10**9), fb.load(I64, fb.gep(I64, time, 1)))
+
+
+@contextmanager
+def _locked(fb: FunctionBuilder, queue: Record) -> Iterator[None]:
+    _pthread(fb, "mutex_lock", queue.address("lock"))
+    yield
+    _pthread(fb, "mutex_unlock", queue.address("lock"))
 
 
 def _pthread(fb: FunctionBuilder, name: str, *arguments: Value) -> None:
