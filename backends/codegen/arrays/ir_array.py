@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xlalite.backends.codegen.arrays.index import Affine, Base, Index, IndexMath, Position, row_major_strides
 from xlalite.backends.codegen.arrays.types import Element, Representation, from_memory, representation, to_memory
 from xlalite.backends.codegen.llvm import (
@@ -70,15 +72,20 @@ class ArrayView:
         _store(math, self.pointer, held, offset, stored, mask, streams=self.streams)
 
 
-def store_past_caches(fb: FunctionBuilder, value: Value, address: Value, align: int) -> None:
-    """Stores a vector without reading its cache lines first, where its address allows."""
-    whole = min(value.type.size_bytes, fb.module.target.vector_bits // 8)
-    place = fb.and_(fb.ptrtoint(address, I64), whole - 1)
+def store_past_caches(fb: FunctionBuilder, values: Sequence[Value], addresses: Sequence[Value], align: int) -> None:
+    """Stores vectors of one type, multiples of their size apart, without reading their cache lines first.
+
+    Where the first address does not allow that, none allows it.
+    """
+    whole = min(values[0].type.size_bytes, fb.module.target.vector_bits // 8)
+    place = fb.and_(fb.ptrtoint(addresses[0], I64), whole - 1)
     choice = fb.if_else(fb.icmp("eq", place, 0), likely=True)
     with choice.then():
-        fb.store(value, address, whole, metadata=f"!nontemporal {fb.module.metadata('!{i32 1}')}")
+        for value, address in zip(values, addresses, strict=True):
+            fb.store(value, address, whole, metadata=f"!nontemporal {fb.module.metadata('!{i32 1}')}")
     with choice.otherwise():
-        fb.store(value, address, align)
+        for value, address in zip(values, addresses, strict=True):
+            fb.store(value, address, align)
 
 
 def _spread(math: IndexMath, value: Value) -> Value:
@@ -224,7 +231,7 @@ def _store(
             if mask is not None:
                 fb.masked_store(stored[0], address, mask, align)
             elif streams:
-                store_past_caches(fb, stored[0], address, align)
+                store_past_caches(fb, stored, (address,), align)
             else:
                 fb.store(stored[0], address, align)
             return

@@ -8,6 +8,7 @@ two.
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath, Position, row_major_strides
@@ -142,8 +143,8 @@ class _TransposeEmitter:
             row if d == self._tiles.rows else column if d == len(self._dims) - 1 else positions[d]
             for d in range(len(self._dims))
         )
-        math = IndexMath(self._entry.fb, 1)
-        return math.vector(math.linear(index, strides))
+        places = IndexMath(self._entry.fb, 1)
+        return places.vector(places.linear(index, strides))
 
     def _one(self, positions: dict[int, Position], row: Affine, column: Affine) -> None:
         fb = self._entry.fb
@@ -164,9 +165,13 @@ class _TransposeEmitter:
         ]
         for number in range(side):
             fb.prefetch(fb.gep(self._type, source, number * down + _TILES_AHEAD * side))
-        for number, line in enumerate(exchanged(fb, loaded)):
-            address = fb.gep(self._type, target, number * across) if number else target
-            if self._streams:
-                store_past_caches(fb, line, address, self._align)
-            else:
+        lines = exchanged(fb, loaded)
+        addresses = [fb.gep(self._type, target, number * across) if number else target for number in range(side)]
+        if self._streams:
+            # Lines that are a multiple of their size apart are aligned alike.
+            period = wide.size_bytes // math.gcd(wide.size_bytes, across * self._type.size_bytes)
+            for first in range(min(period, side)):
+                store_past_caches(fb, lines[first::period], addresses[first::period], self._align)
+        else:
+            for line, address in zip(lines, addresses, strict=True):
                 fb.store(line, address, self._align)

@@ -7,6 +7,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from xlalite.backends.codegen.llvm import TargetInfo
+
 NUMPY = {
     "pred": np.bool_,
     "s8": np.int8,
@@ -60,6 +62,16 @@ def test_a_large_matrix_on_threads(compile_text: Any, threads: int) -> None:
     x = numbers((701, 1003), "f32")
     found = compile_text(transpose(x.shape, (1, 0), "f32"), num_threads=threads)(x)
     np.testing.assert_array_equal(found, x.T)
+
+
+@pytest.mark.parametrize("more", [0, 4, 1])
+def test_results_stored_past_the_caches_may_have_lines_of_any_alignment(compile_text: Any, more: int) -> None:
+    """All rows of the result begin where a vector may, every fourth does, every sixteenth does."""
+    rows = TargetInfo.host().cache_bytes[-1] // (8 * 70) // 16 * 16 + 16 + more
+    x = numbers((rows, 70), "f32")
+    executable = compile_text(transpose(x.shape, (1, 0), "f32"))
+    assert "nontemporal" in executable.as_text("llvm")
+    np.testing.assert_array_equal(executable(x), x.T)
 
 
 def test_a_matrix_uses_the_tiled_kernel(check: Any, kernels: Any) -> None:
