@@ -58,8 +58,8 @@ _SUM_BYTES = 16 << 10
 """Sums that stay in the nearest cache beside the rows that are read."""
 
 _CACHED_BYTES = 3072
-"""How much of long rows is read that come from a cache: [1,768] by [768,2304] takes 52 us, in whole rows 87. From memory
-whole rows come sooner: [1,4096] by [4096,4096] takes 1.4 ms, in such pieces 2.2."""
+"""How much of long rows is read at a time that come from a cache: [1,768] by [768,2304] takes 52 us, in whole rows 87.
+From memory whole rows come sooner: [1,4096] by [4096,4096] takes 1.4 ms, in such pieces 2.2."""
 
 _MAX_UNIT_ELEMENTS = 1 << 19
 """Elements of the result in a piece of work: with more, packed operands leave the caches."""
