@@ -266,7 +266,7 @@ def _stream(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> 
     fits = -(-line_bytes * view.m // _SUM_BYTES)
     parts = max(1, min(_PIECES // (view.batch_count * fits), view.k // _LEAST_PART))
     runs = min(_PIECES // parts, 1 << max(line_bytes // RUN_BYTES, 1).bit_length() - 1)
-    if line_bytes > 2 * RUN_BYTES and view.k * line_bytes < target.cache_bytes[2]:
+    if line_bytes > 2 * RUN_BYTES and 2 * view.k * line_bytes <= target.cache_bytes[2]:
         fits = max(fits, -(-line_bytes // _CACHED_BYTES))
         parts = max(1, min(_PIECES // (view.batch_count * fits), view.k // _LEAST_PART))
     pieces = max(runs, 2 if view.batch_count * parts == 1 else 1, fits)
