@@ -285,11 +285,10 @@ class ControlFlow(Emitter):
             phi.add_incoming(value, latch)
         self.cond_br(again, body, exit_)
         self.position_at(exit_)
-        incoming = [
-            [(value, latch)] if nonempty else [(value, latch), (initial[position], before)]
-            for position, value in enumerate(carried)
-        ]
-        loop.finish(tuple(self.phi(pairs[0][0].type, pairs) for pairs in incoming))
+        if not nonempty:
+            ends = zip(carried, initial, strict=True)
+            carried = [self.phi(value.type, [(value, latch), (start, before)]) for value, start in ends]
+        loop.finish(tuple(carried))
 
     @contextmanager
     def while_loop(self, initial: Sequence[Value]) -> Iterator[WhileLoop]:

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from xlalite.backends.codegen.kernels.dot.tile import Tile, TileBuilder
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
-from xlalite.backends.codegen.llvm import I1, I32, I64, PTR, Value, vector
+from xlalite.backends.codegen.llvm import I1, PTR, Value
 from xlalite.hlo.records import dataclass
 
 _LINE_BYTES = 64
@@ -134,12 +134,12 @@ class OuterTile(Tile):
             _, _, *sums = self._sums(builder, call, a, b, depth)
             self._store(builder, c, call, sums, adds)
             return
-        with fb.carried_loop(0, depth, call.piece, [a, b, adds], nonempty=True) as loop:
+        with fb.carried_loop(0, depth, call.piece, [a, b, c, adds], nonempty=True) as loop:
             terms = fb.smin(fb.sub(depth, loop.index), call.piece)
-            before, b, begun = loop.values
+            before, b, c, begun = loop.values
             a, b, *sums = self._sums(builder, call, before, b, terms)
             self._store(builder, c, call, sums, begun)
-            loop.yield_(a, b, fb.constant(I1, 1))
+            loop.yield_(a, b, c, fb.constant(I1, 1))
 
     def _sums(self, builder: TileBuilder, given: _Arguments, a: Value, b: Value, depth: Value) -> list[Value]:
         """Sums over p in a loop, then over what fills no round of chains; after a and b behind them."""
@@ -224,17 +224,15 @@ class OuterTile(Tile):
                 for number, total in enumerate(sums[: self.rows * across])
             ]
         # No sum is -0, so that adding 0 is the same as adding nothing.
-        bits = vector(I64 if builder.kept.bits == 64 else I32, builder.lanes)
-        kept_bits = fb.splat(fb.sext(adds, bits.scalar), builder.lanes) if self.adds else None
+        added = fb.splat(adds, self.lanes) if self.adds else None
         line, last, stores = c, math.subtract(given.height, 1), list[tuple[Value, Value, Value | None]]()
         for row in range(self.rows):
             if self.shortens:
                 line = math.address(builder.kept, c, math.multiply(given.c_row, math.least(last, row)))
             for number, (start, mask) in enumerate(zip(self._starts, given.masks, strict=True)):
                 total, address = sums[row * across + number], math.address(builder.kept, line, start)
-                if kept_bits is not None:
-                    found = builder.load(address, mask)
-                    found = fb.bitcast(fb.and_(fb.bitcast(found, bits), kept_bits), found.type)
+                if added is not None:
+                    found = builder.load(address, added if mask is None else fb.and_(mask, added))
                     total = builder.numbers.add(fb, total, found)
                 stores.append((total, address, mask))
             if not self.shortens:

@@ -157,30 +157,20 @@ class Packer:
         return fb.gep(self._kept, fb.parameters[1], fb.add(fb.mul(y, self._target_line), x))
 
     def _copy_lines(self) -> None:
-        """Lines that are contiguous, in whole vectors and what is left of one."""
+        """Lines that are contiguous."""
         fb, packing, lanes = self._fb, self._packing, self._packing.lanes
-        source = self._at_x(fb.parameters[0], self._first_x)
-        whole = fb.sub(self._width, fb.urem(self._width, lanes))
+        source, wide = self._at_x(fb.parameters[0], self._first_x), vector(self._memory, self._packing.lanes)
         with self._places() as (y, offset):
             read = fb.gep(self._memory, source, offset)
             # Of lines from memory, tiles take a part each; those of the next round arrive meanwhile.
             fb.prefetch(fb.gep(self._memory, read, self._y_offset(TERMS_AT_ONCE)))
-            with fb.loop(0, whole, lanes) as x:
-                line = fb.load(vector(self._memory, lanes), fb.gep(self._memory, read, x), self._align)
-                fb.store(self._taken(line), self._line(y, x), self._kept.size_bytes)
-            if packing.is_exact:
-                with fb.loop(whole, self._width) as x:
-                    self._copy_element(fb.gep(self._memory, read, x), self._line(y, x))
-            else:
-                with fb.if_(fb.icmp("ne", whole, self._width)):
-                    self._copy_rest_of_line(fb.gep(self._memory, read, whole), y, whole)
-
-    def _copy_rest_of_line(self, read: Value, y: Value, x: Value) -> None:
-        """What is left of a line from x on, less than a vector."""
-        fb, lanes = self._fb, self._packing.lanes
-        wide, mask = vector(self._memory, lanes), lanes_below(fb, x, self._width, lanes)
-        line = fb.masked_load(wide, read, mask, zero(wide), self._align)
-        fb.store(self._taken(line), self._line(y, x), self._kept.size_bytes)
+            with fb.loop(0, self._width, lanes) as x:
+                mask = lanes_below(fb, x, self._width, lanes)
+                line = fb.masked_load(wide, fb.gep(self._memory, read, x), mask, zero(wide), self._align)
+                if packing.is_exact:
+                    fb.masked_store(self._taken(line), self._line(y, x), mask, self._kept.size_bytes)
+                else:
+                    fb.store(self._taken(line), self._line(y, x), self._kept.size_bytes)
 
     def _copy_element(self, read: Value, write: Value) -> None:
         stored = self._fb.load(self._memory, read, self._align)
