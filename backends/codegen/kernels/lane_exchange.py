@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xlalite.backends.codegen.llvm import FunctionBuilder, Value
+from xlalite.backends.codegen.llvm import F32, FunctionBuilder, Value, vector
+
+_ROUNDS_IN_VIEW = 2
+"""LLVM tries to join every shuffle with all before it: more than half of what a kernel takes to compile. Pairs gain."""
 
 
 def exchanged(fb: FunctionBuilder, lines: Sequence[Value], *, falling: bool = False) -> list[Value]:
@@ -17,7 +20,9 @@ def exchanged(fb: FunctionBuilder, lines: Sequence[Value], *, falling: bool = Fa
     """
     side, lanes = len(lines), lines[0].type.lanes
     distances = [1 << number for number in range(side.bit_length() - 1)]
-    for distance in reversed(distances) if falling else distances:
+    for done, distance in enumerate(reversed(distances) if falling else distances):
+        if done and done % _ROUNDS_IN_VIEW == 0 and len(distances) > _ROUNDS_IN_VIEW + 1:
+            lines = [_fenced(fb, line) for line in lines]
         low = [lane if not lane & distance else lanes + lane - distance for lane in range(lanes)]
         high = [lane + distance if not lane & distance else lanes + lane for lane in range(lanes)]
         after = list(lines)
@@ -27,3 +32,8 @@ def exchanged(fb: FunctionBuilder, lines: Sequence[Value], *, falling: bool = Fa
                 after[number], after[number + distance] = fb.shuffle(a, b, low), fb.shuffle(a, b, high)
         lines = after
     return list(lines)
+
+
+def _fenced(fb: FunctionBuilder, line: Value) -> Value:
+    words = vector(F32, line.type.bits * line.type.lanes // F32.bits)
+    return fb.bitcast(fb.arithmetic_fence(fb.bitcast(line, words)), line.type)

@@ -180,6 +180,12 @@ class Intrinsics(Emitter):
 
     # Hints
 
+    def arithmetic_fence(self, a: Value) -> Value:
+        """The same floats, behind which LLVM does not look."""
+        if not a.type.is_float:
+            self._mismatch("arithmetic_fence", a)
+        return self.intrinsic("arithmetic.fence", a.type, (a,), (a.type,))
+
     def assume(self, condition: Value) -> None:
         """Promises LLVM that a condition holds; undefined behaviour if it does not."""
         self.intrinsic("assume", VOID, (condition,), ())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.kernels.fft.butterflies import Complex, multiply
 from xlalite.backends.codegen.kernels.fft.passes import Lanes
 from xlalite.backends.codegen.kernels.lane_exchange import exchanged
@@ -15,7 +16,6 @@ from xlalite.backends.codegen.llvm import (
     I64,
     PTR,
     VOID,
-    Function,
     FunctionBuilder,
     Value,
     lane_mask,
@@ -42,7 +42,7 @@ class Lines:
     place: Value
     length: int
     step: int
-    count: int
+    count: Value | int
     swaps: bool
     scale: float = 1.0
     parts: int = 2
@@ -131,12 +131,12 @@ def multiply_line(fb: FunctionBuilder, lanes: Lanes, source: Lines, target: Line
 
 
 def _blocks(fb: FunctionBuilder, length: int, side: int, block: Callable[[Value | int, int], None]) -> None:
-    whole = length - length % side
-    if whole:
-        with fb.loop(0, whole, side) as first:
-            block(first, side)
-    if whole < length:
-        block(whole, length - whole)
+    """Goes through a line by blocks of elements; the last ones are done with some before them, done twice."""
+    if length < side:
+        block(0, length)
+        return
+    with fb.loop(0, length, side) as first:
+        block(fb.smin(first, length - side) if length % side else first, side)
 
 
 def _exchange(
@@ -146,13 +146,10 @@ def _exchange(
 
     Both are given by address, and how many registers imaginary parts are from real ones, and lines from each other.
     """
-    module, side = fb.module, lanes.count
+    side = lanes.count
 
-    def build() -> Function:
-        types = (PTR, I64, I64, PTR, I64, I64)
-        attributes = ("noalias", "", "", "noalias readonly", "", "")
-        name = module.unique_name("fft_exchange")
-        inner = module.function(name, VOID, types, parameter_attributes=attributes, linkage="internal")
+    def build(inner: FunctionBuilder) -> None:
+        inner.as_written()
         to, to_part, to_line, origin, part, line = inner.parameters
         with inner.loop(0, 2) as number:
             at = inner.gep(lanes.wide, origin, inner.mul(number, part))
@@ -161,9 +158,10 @@ def _exchange(
             for row, found in enumerate(exchanged(inner, lines)):
                 inner.store(found, inner.gep(lanes.wide, place, inner.mul(to_line, row)))
         inner.ret()
-        return inner.function
 
-    fb.call(module.define_once(("fft exchange", lanes.wide), build), *target, *source)
+    types, attributes = (PTR, I64, I64, PTR, I64, I64), ("noalias", "", "", "noalias readonly", "", "")
+    function = fb.module.shared_function(("fft exchange", lanes.wide), "fft_exchange", VOID, types, attributes, build)
+    fb.call(function, *target, *source)
 
 
 def _place(fb: FunctionBuilder, lanes: Lanes, lines: Lines, row: Value, element: Value | int) -> Value:
@@ -171,27 +169,33 @@ def _place(fb: FunctionBuilder, lanes: Lanes, lines: Lines, row: Value, element:
     return fb.gep(lanes.scalar, lines.place, fb.mul(fb.add(fb.mul(row, lines.step), element), lines.parts))
 
 
-def _read(fb: FunctionBuilder, lanes: Lanes, lines: Lines, place: Value, count: int) -> Complex:
+def _read(fb: FunctionBuilder, lanes: Lanes, lines: Lines, place: Value, count: Value | int) -> Complex:
     """Elements that are neighbours in memory, as many as lanes or fewer."""
     numbers, size = vector(lanes.scalar, lines.parts * lanes.count), lanes.scalar.size_bytes
-    if count == lanes.count:
-        found = fb.load(numbers, place, size)
-    else:
-        mask = lane_mask(numbers.lanes, lines.parts * count)
-        found = fb.masked_load(numbers, place, mask, zero(numbers), size)
+    mask = _mask(fb, lanes, lines, count)
+    found = fb.load(numbers, place, size) if mask is None else fb.masked_load(numbers, place, mask, zero(numbers), size)
     if lines.parts == 1:
         return found, zero(numbers)
     real, imaginary = (fb.shuffle(found, None, range(part, 2 * lanes.count, 2)) for part in (0, 1))
     return (imaginary, real) if lines.swaps else (real, imaginary)
 
 
-def _write(fb: FunctionBuilder, lanes: Lanes, lines: Lines, place: Value, count: int, element: Complex) -> None:
+def _write(fb: FunctionBuilder, lanes: Lanes, lines: Lines, place: Value, count: Value | int, element: Complex) -> None:
     real, imaginary = reversed(element) if lines.swaps else element
     if lines.scale != 1.0:
         real, imaginary = fb.fmul(real, lines.scale), fb.fmul(imaginary, lines.scale)
     order = [lane + part * lanes.count for lane in range(lanes.count) for part in (0, 1)]
     numbers, size = fb.shuffle(real, imaginary, order) if lines.parts == 2 else real, lanes.scalar.size_bytes
-    if count == lanes.count:
+    mask = _mask(fb, lanes, lines, count)
+    if mask is None:
         fb.store(numbers, place, size)
     else:
-        fb.masked_store(numbers, place, lane_mask(numbers.type.lanes, lines.parts * count), size)
+        fb.masked_store(numbers, place, mask, size)
+
+
+def _mask(fb: FunctionBuilder, lanes: Lanes, lines: Lines, count: Value | int) -> Value | None:
+    """Which numbers of so many elements there are; None if all."""
+    numbers = lines.parts * lanes.count
+    if isinstance(count, int):
+        return lane_mask(numbers, lines.parts * count) if count < lanes.count else None
+    return lanes_below(fb, 0, fb.mul(count, lines.parts), numbers)

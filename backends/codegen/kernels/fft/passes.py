@@ -44,14 +44,27 @@ class Lanes:
 
     def load(self, fb: FunctionBuilder, buffer: Value, element: Value | int) -> Complex:
         """An element of all lines."""
-        place = self.at(fb, buffer, element)
-        return fb.load(self.wide, place), fb.load(self.wide, fb.gep(self.wide, place, 1))
+        return self.read(fb, self.at(fb, buffer, element))
 
     def store(self, fb: FunctionBuilder, buffer: Value, element: Value | int, value: Complex) -> None:
         """Writes an element of all lines."""
-        place = self.at(fb, buffer, element)
+        self.write(fb, self.at(fb, buffer, element), value)
+
+    def read(self, fb: FunctionBuilder, place: Value) -> Complex:
+        """The element at an address."""
+        return fb.load(self.wide, place), fb.load(self.wide, fb.gep(self.wide, place, 1))
+
+    def write(self, fb: FunctionBuilder, place: Value, value: Complex) -> None:
+        """Writes the element at an address."""
         fb.store(value[0], place)
         fb.store(value[1], fb.gep(self.wide, place, 1))
+
+    def spread(self, fb: FunctionBuilder, buffer: Value, element: Value, step: Value, count: int) -> list[Value]:
+        """Where elements lie that are a step apart."""
+        places, reach = [self.at(fb, buffer, element)], fb.mul(step, 2)
+        for _ in range(count - 1):
+            places.append(fb.gep(self.wide, places[-1], reach))
+        return places
 
     def factor(self, fb: FunctionBuilder, table: Value, number: Value | int) -> Complex:
         """An entry of a table of complex numbers, the same for all lines."""
@@ -119,13 +132,8 @@ def _passes(
 
 def _pass(fb: FunctionBuilder, lanes: Lanes, radix: int, is_turned: bool) -> Function:
     """The function `void(target, source, apart, groups, done, table)` of one pass."""
-    module = fb.module
 
-    def build() -> Function:
-        name = module.unique_name(f"fft_pass_{radix}")
-        types = (PTR, PTR, I64, I64, I64, PTR)
-        attributes = ("noalias", "noalias readonly", "", "", "", "noalias readonly")
-        inner = module.function(name, VOID, types, parameter_attributes=attributes, linkage="internal")
+    def build(inner: FunctionBuilder) -> None:
         target, source, apart, groups, done, table = inner.parameters
         distance = inner.mul(inner.mul(groups, done), apart)
         with inner.loop(0, groups, nonempty=True) as group:
@@ -141,16 +149,20 @@ def _pass(fb: FunctionBuilder, lanes: Lanes, radix: int, is_turned: bool) -> Fun
             to = inner.mul(first, radix)
             with inner.loop(0, done, nonempty=True) as one:
                 at = inner.mul(inner.add(first, one), apart)
-                elements = [
-                    lanes.load(inner, source, inner.add(at, inner.mul(distance, number))) for number in range(radix)
-                ]
+                elements = [lanes.read(inner, place) for place in lanes.spread(inner, source, at, distance, radix)]
                 results = butterfly(inner, elements)
-                for number, result in enumerate(results):
+                places = lanes.spread(inner, target, inner.add(to, one), done, radix)
+                for number, (place, result) in enumerate(zip(places, results, strict=True)):
                     if number and is_turned:
                         result = multiply(inner, result, factors[number - 1])
-                    place = inner.add(inner.add(to, one), inner.mul(done, number))
-                    lanes.store(inner, target, place, result)
+                    lanes.write(inner, place, result)
         inner.ret()
-        return inner.function
 
-    return module.define_once(("fft pass", radix, lanes.wide, is_turned), build)
+    return fb.module.shared_function(
+        ("fft pass", radix, lanes.wide, is_turned),
+        f"fft_pass_{radix}",
+        VOID,
+        (PTR, PTR, I64, I64, I64, PTR),
+        ("noalias", "noalias readonly", "", "", "", "noalias readonly"),
+        build,
+    )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from xlalite.backends.codegen.kernels.fft.plan import LinePlan, SplitPlan
 from xlalite.backends.codegen.kernels.fft.twiddles import chirp, turns
 from xlalite.backends.codegen.kernels.fork import Fork
 from xlalite.backends.codegen.kernels.scratch import aligned, parts_of, slot_in
-from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value
+from xlalite.backends.codegen.llvm import I64, PTR, VOID, FunctionBuilder, Value
 from xlalite.hlo.ops.fourier import FftType
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.literal import Array
@@ -44,7 +44,7 @@ _OF_GROUP = 3
 """Areas that a group of lines has for itself."""
 
 _Bounds = tuple[Value, Value]
-_Body = Callable[["Transform", Sequence[Value], Value, int], None]
+_Body = Callable[["Transform", Sequence[Value], Value, Value | int], None]
 """(code of the function that it is for, what it was given, first line, lines) -> emits the work for a group."""
 
 
@@ -200,22 +200,20 @@ class Transform:
         return 1 / self.dimensions.lengths[dimension] if self.dimensions.is_inverse else 1.0
 
     def _groups(self, count: int, bounds: _Bounds | None, held: Sequence[Value], body: _Body) -> None:
-        """Calls the body with (first line, lines): for all that fill lanes, and for the others."""
+        """Calls the body with (first line, lines), which are as many as lanes but perhaps at the end."""
         fb, side = self.fb, self.dimensions.lanes.count
-        full = count // side
         if bounds is None and self.fork is not None:
             self._fork(count, held, body)
             return
-        begin, end = (0, full) if bounds is None else (bounds[0], fb.smin(bounds[1], full))
-        if full:
-            with fb.loop(begin, end) as group:
-                body(self, held, fb.mul(group, side), side)
-        if count % side:
-            if bounds is None:
-                body(self, held, fb.constant(I64, full * side), count % side)
-                return
-            with fb.if_(fb.icmp("sgt", bounds[1], full)):
-                body(self, held, fb.constant(I64, full * side), count % side)
+        begin, end = (0, -(-count // side)) if bounds is None else bounds
+        with fb.loop(begin, end) as group:
+            first = fb.mul(group, side)
+            lines = (
+                fb.smin(fb.sub(fb.constant(I64, count), first), side)
+                if count > side and count % side
+                else min(count, side)
+            )
+            body(self, held, first, lines)
 
     def _fork(self, count: int, held: Sequence[Value], body: _Body) -> None:
         """Shares the groups out."""
@@ -250,7 +248,7 @@ class Transform:
             return
         plan = own.along
 
-        def group(code: Transform, held: Sequence[Value], first: Value, lines: int) -> None:
+        def group(code: Transform, held: Sequence[Value], first: Value, lines: Value | int) -> None:
             fb, areas = code.fb, code.areas
             sizes = from_parts * from_length, to_parts * to_length
             origin, to = (place(fb, pointer, first, size) for pointer, size in zip(held, sizes, strict=True))
@@ -317,19 +315,38 @@ class Transform:
         fb.memset(rest, 0, (plan.size - plan.length) * number, align=lanes.scalar.size_bytes)
         origin, start = at(source, plan.length, swaps=swaps), at(line, plan.length, swaps=False)
         multiply_line(fb, lanes, origin, start, turns_of_line)
-        self._split(plan, line, other, swaps=False, scale=1.0)
-        once, back = at(other, plan.size, swaps=False), at(other, plan.size, swaps=True)
+        split = self._split_function(plan)
+        split(line, other)
+        once, back = at(other, plan.size, swaps=False), at(line, plan.size, swaps=True)
         multiply_line(fb, lanes, once, back, kernel)
-        self._split(plan, other, line, swaps=False, scale=1.0)
-        twice, found = at(line, plan.length, swaps=True), at(target, plan.length, swaps=swaps, scale=scale)
+        split(line, other)
+        twice, found = at(other, plan.length, swaps=True), at(target, plan.length, swaps=swaps, scale=scale)
         multiply_line(fb, lanes, twice, found, turns_of_line)
+
+    def _split_function(self, plan: SplitPlan) -> Callable[[Value, Value], None]:
+        """(source, target) -> emits a call of a function that transforms a line."""
+        fb, own = self.fb, self.dimensions
+        areas = [getattr(self.areas, area.name) for area in fields(Areas)]
+        forks = [getattr(self.fork, part.name) for part in fields(Fork)] if self.fork is not None else []
+        inner = fb.module.function(
+            fb.module.unique_name("fft_split"), VOID, (PTR,) * (2 + len(areas) + len(forks)), linkage="internal"
+        )
+        origin, to, *held = inner.parameters
+        fork = Fork(*held[len(areas) :]) if forks else None
+        Transform(inner, own, Areas(*held[: len(areas)]), fork)._split(plan, origin, to, swaps=False, scale=1.0)
+        inner.ret()
+
+        def call(source: Value, target: Value) -> None:
+            fb.call(inner.function, source, target, *areas, *forks)
+
+        return call
 
     def _split(self, plan: SplitPlan, source: Value, target: Value, *, swaps: bool, scale: float) -> None:
         lanes = self.dimensions.lanes
         rows, columns = plan.rows.length, plan.columns.length
         registers = -(-rows // lanes.count)
 
-        def down(code: Transform, held: Sequence[Value], first: Value, lines: int) -> None:
+        def down(code: Transform, held: Sequence[Value], first: Value, lines: Value | int) -> None:
             fb, areas, factors = code.fb, code.areas, code._factors(rows, columns)
             load_columns(fb, lanes, Lines(code._at(held[0], first), rows, columns, lines, swaps), areas.buffer)
             found = transform_lines(fb, lanes, plan.rows, (areas.buffer, areas.other), areas.buffer)
@@ -337,7 +354,7 @@ class Transform:
             register = fb.udiv(first, lanes.count)
             store_turned(fb, lanes, rows, found, place, areas.tile, lambda row: factors(register, row))
 
-        def across(code: Transform, held: Sequence[Value], first: Value, lines: int) -> None:
+        def across(code: Transform, held: Sequence[Value], first: Value, lines: Value | int) -> None:
             fb, areas = code.fb, code.areas
             place = lanes.at(fb, areas.turned, fb.udiv(first, lanes.count))
             found = transform_lines(fb, lanes, plan.columns, (areas.buffer, areas.other), place, registers)
@@ -378,7 +395,7 @@ class Transform:
         fb, own = self.fb, self.dimensions
         plan, inner = own.across[dimension], math.prod((*own.lengths[dimension + 1 : -1], own.width))
 
-        def group(code: Transform, held: Sequence[Value], first: Value, lines: int) -> None:
+        def group(code: Transform, held: Sequence[Value], first: Value, lines: Value | int) -> None:
             fb, areas = code.fb, code.areas
             origin, to = (code._at(pointer, first) for pointer in held)
             read = Lines(origin, plan.length, inner, lines, own.is_inverse)

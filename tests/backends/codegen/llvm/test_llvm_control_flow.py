@@ -338,6 +338,7 @@ def wrong_operand_cases():
         case(lambda fb: fb.ctlz(x(fb)), "ctlz: operand"),
         case(lambda fb: fb.fshl(n(fb), x(fb), 1), "fshl: operand"),
         case(lambda fb: fb.fptosi_sat(n(fb), I32), "fptosi.sat to i32"),
+        case(lambda fb: fb.arithmetic_fence(n(fb)), "arithmetic_fence"),
         case(lambda fb: fb.is_fpclass(n(fb), 3), "is_fpclass"),
         case(lambda fb: fb.with_overflow("sadd", x(fb), x(fb)), "sadd: operand"),
         case(lambda fb: fb.cond_br(n(fb), fb.block, fb.block), "cond_br: operand"),

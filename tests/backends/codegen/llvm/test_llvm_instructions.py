@@ -114,6 +114,10 @@ with np.errstate(all="ignore"):
         "fcmp_une": (lambda fb, x, y: fb.fcmp("une", x, 0.5), X != 0.5),
         "is_fpclass": (lambda fb, x, y: fb.is_fpclass(x, 0x207), ~np.isfinite(X)),
         "fptosi_sat": (lambda fb, x, y: fb.fptosi_sat(x, I32), [0, 0, 2, 0, -(2**31), 3, -1, 9]),
+        "arithmetic_fence": (
+            lambda fb, x, y: fb.fptosi_sat(fb.arithmetic_fence(x), I32),
+            [0, 0, 2, 0, -(2**31), 3, -1, 9],
+        ),
         "fptoui_sat": (lambda fb, x, y: fb.fptoui_sat(fb.fneg(x), I8), [0, 0, 0, 0, -1, 0, 1, 0]),
         "fptosi": (lambda fb, x, y: fb.fptosi(fb.select(fb.fcmp("ord", x, y), y, 7.0), I32), [2, 0, -3, 7, 4, 3, 7, 0]),
         "fptoui": (lambda fb, x, y: fb.fptoui(fb.fabs(fb.maxnum(x, -9.0)), I64), [0, 0, 2, 9, 9, 3, 1, 9]),
@@ -144,7 +148,9 @@ def test_float_method(compile_text, module, case, lanes):
     emit, expected = FLOAT_CASES[case]
     expected = np.asarray(expected)
     dtype = np.int8 if expected.dtype == bool else expected.dtype
-    dtype = {"fptosi_sat": np.int32, "fptoui_sat": np.int8, "fptosi": np.int32}.get(case, dtype)
+    dtype = {"fptosi_sat": np.int32, "arithmetic_fence": np.int32, "fptoui_sat": np.int8, "fptosi": np.int32}.get(
+        case, dtype
+    )
     got = run(compile_text, module, emit, lanes, [X, Y], dtype)
     expected = expected.astype(dtype)
     np.testing.assert_array_equal(got, expected)
