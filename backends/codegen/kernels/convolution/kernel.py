@@ -9,6 +9,7 @@ in the padding is known now; along all other dimensions a loop over the window a
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from typing import ClassVar
 
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, IndexMath, Position
@@ -149,6 +150,11 @@ class _Row:
                 self._tile(Affine(base, 0, (front * unit, (back - size) * unit), size * unit), range(size))
         self._border(back, count)
 
+    @property
+    def _takes_again(self) -> bool:
+        """Whether a result may be computed twice: a feature is a group of its own, and nothing is overwritten."""
+        return self._plan.outputs == 1 and self._plan.step == self._plan.lanes and not self._kernel.request.in_place
+
     def _inside(self) -> tuple[int, int]:
         """The range of neighbours that need no padding and fill their vectors."""
         convolution, one = self._kernel.convolution, self._window
@@ -182,11 +188,13 @@ class _Row:
                 for start in starts
             ]
             Tile(
-                self._entry, self._results, self._kernel.convolution, self._plan, self._outer, base, masks, ZERO
+                self._entry, self._results, self._kernel.convolution, self._plan, self._outer, base, masks, ZERO, ZERO
             ).emit()
             return
 
-        def vector(number: Affine, mask: Value | None) -> None:
+        def vector(number: Affine, mask: Value | None, first: Affine | None = None) -> None:
+            begin = IndexMath(fb, plan.lanes).scale(number, plan.step) if first is None else first
+            assert isinstance(begin, Affine), "a vector's number is a scalar"
             Tile(
                 self._entry,
                 self._results,
@@ -195,11 +203,21 @@ class _Row:
                 self._outer,
                 base,
                 [mask] * len(neighbours),
+                begin,
                 number,
             ).emit()
 
         whole, rest = divmod(width, plan.step)
         part = lanes_below(fb, 0, plan.step, plan.lanes) if plan.step < plan.lanes else None
+        if whole and rest and self._takes_again:
+            # The last vector begins so much earlier that it is a whole one.
+            with (
+                fb.loop(0, width, plan.step)
+                if self._vector is None
+                else nullcontext(fb.mul(self._vector, plan.step)) as start
+            ):
+                vector(ZERO, None, Affine(fb.smin(start, width - plan.step)))
+            return
         if self._vector is not None:
             if rest:
                 left = fb.sub(constant(I64, width), fb.mul(self._vector, plan.step))

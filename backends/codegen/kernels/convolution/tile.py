@@ -40,6 +40,7 @@ class Tile:
         outer: Mapping[int, Position],
         base: Affine,
         masks: Sequence[Value | None],
+        first: Affine,
         vector: Affine,
     ) -> None:
         self._entry = entry
@@ -60,7 +61,7 @@ class Tile:
         self._math = math_ = IndexMath(entry.fb, plan.lanes)
         self._index = dict(outer)
         self._index[labels.output_spatial[plan.along]] = base
-        features = math_.add(math_.scale(vector, plan.step), Affine(0, 1)) if plan.per_vector else ZERO
+        features = math_.add(first, Affine(0, 1)) if plan.per_vector else ZERO
         self._features = features if plan.per_vector else outer[labels.output_feature]
         self._index[labels.output_feature] = self._features
 
