@@ -22,7 +22,7 @@ def exchanged(fb: FunctionBuilder, lines: Sequence[Value], *, falling: bool = Fa
     distances = [1 << number for number in range(side.bit_length() - 1)]
     for done, distance in enumerate(reversed(distances) if falling else distances):
         if done and done % _ROUNDS_IN_VIEW == 0 and len(distances) > _ROUNDS_IN_VIEW + 1:
-            lines = [_fenced(fb, line) for line in lines]
+            lines = [fenced(fb, line) for line in lines]
         low = [lane if not lane & distance else lanes + lane - distance for lane in range(lanes)]
         high = [lane + distance if not lane & distance else lanes + lane for lane in range(lanes)]
         after = list(lines)
@@ -34,6 +34,7 @@ def exchanged(fb: FunctionBuilder, lines: Sequence[Value], *, falling: bool = Fa
     return list(lines)
 
 
-def _fenced(fb: FunctionBuilder, line: Value) -> Value:
+def fenced(fb: FunctionBuilder, line: Value) -> Value:
+    """The same vector, behind which LLVM does not look."""
     words = vector(F32, line.type.bits * line.type.lanes // F32.bits)
     return fb.bitcast(fb.arithmetic_fence(fb.bitcast(line, words)), line.type)

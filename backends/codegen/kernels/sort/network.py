@@ -11,8 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
-from xlalite.backends.codegen.kernels.lane_exchange import exchanged
-from xlalite.backends.codegen.llvm import I64, PTR, VOID, Function, FunctionBuilder, ModuleBuilder, Type, Value, vector
+from xlalite.backends.codegen.kernels.lane_exchange import exchanged, fenced
+from xlalite.backends.codegen.llvm import (
+    I64,
+    PTR,
+    VOID,
+    Function,
+    FunctionBuilder,
+    ModuleBuilder,
+    Type,
+    Value,
+    vector,
+    vector_constant,
+)
 
 
 def ordered_lanes(fb: FunctionBuilder, words: Value) -> Value:
@@ -102,10 +113,11 @@ def _ordered_block(fb: FunctionBuilder, vectors: list[Value]) -> list[Value]:
             vectors[low], vectors[high] = _exchanged(fb, vectors[low], vectors[high])
     run = 1
     while run < size:
-        backwards = [lane ^ (2 * run - 1) for lane in range(size)]
-        others = [_permuted(fb, one, backwards) for one in reversed(vectors)]
-        vectors = [_smaller_below(fb, one, other, run) for one, other in zip(vectors, others, strict=True)]
-        vectors = [_merged_lanes(fb, one, run) for one in vectors]
+        vectors = _compared_lanes(fb, vectors, vectors[::-1], 2 * run - 1, run)
+        half = run // 2
+        while half:
+            vectors = _compared_lanes(fb, vectors, vectors, half, half)
+            half //= 2
         half = size // 2
         while half:
             for low in range(size):
@@ -114,6 +126,26 @@ def _ordered_block(fb: FunctionBuilder, vectors: list[Value]) -> list[Value]:
             half //= 2
         run *= 2
     return exchanged(fb, vectors)
+
+
+def _compared_lanes(
+    fb: FunctionBuilder, lines: Sequence[Value], others: Sequence[Value], flips: int, run: int
+) -> list[Value]:
+    """Each vector compared with another whose lanes are renumbered: the smaller lanes in every other run of lanes."""
+    wide = lines[0].type
+    if wide.bits != 32 or fb.module.target.vector_bits != 512:
+        others = [_permuted(fb, other, [lane ^ flips for lane in range(wide.lanes)]) for other in others]
+        return [_smaller_below(fb, one, other, run) for one, other in zip(lines, others, strict=True)]
+    # LLVM takes long to choose shuffles of 16 lanes; these are chosen already, and a mask saves the last.
+    order, high = (
+        fenced(fb, vector_constant(wide, numbers))
+        for numbers in ([lane ^ flips for lane in range(wide.lanes)], [lane & run for lane in range(wide.lanes)])
+    )
+    is_low, found = fb.icmp("eq", high, 0), []
+    for line, other in zip(lines, others, strict=True):
+        smaller, larger = _exchanged(fb, line, fb.intrinsic("x86.avx512.permvar.si.512", wide, (other, order), ()))
+        found.append(fb.select(is_low, smaller, larger))
+    return found
 
 
 def _odd_even_merges(size: int) -> list[list[tuple[int, int]]]:
@@ -205,7 +237,7 @@ def _smaller_below(fb: FunctionBuilder, words: Value, others: Value, run: int) -
     """The smaller of two vectors' lanes in every other run of lanes, from the first on; the larger in the others."""
     lanes = words.type.lanes
     smaller, larger = _exchanged(fb, words, others)
-    return fb.shuffle(smaller, larger, [lane + lanes * bool(lane & run) for lane in range(lanes)])
+    return fenced(fb, fb.shuffle(smaller, larger, [lane + lanes * bool(lane & run) for lane in range(lanes)]))
 
 
 def _permuted(fb: FunctionBuilder, words: Value, order: Sequence[int]) -> Value:
