@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
-from xlalite.backends.codegen.kernels.lane_exchange import exchanged
+from xlalite.backends.codegen.kernels.lane_exchange import exchanged, fenced
 from xlalite.backends.codegen.kernels.loop_nest import places_of
 from xlalite.backends.codegen.kernels.scratch import aligned
 from xlalite.backends.codegen.kernels.sort.records import Records
 from xlalite.backends.codegen.kernels.sort.rows import Rows
-from xlalite.backends.codegen.llvm import I1, I64, Value, vector
+from xlalite.backends.codegen.llvm import I64, Value, vector
 from xlalite.hlo.records import dataclass
 
 _FEWEST, _LONGEST = 4, 8192
@@ -58,17 +58,20 @@ class Columns(Rows):
             at = number * row_words if isinstance(number, int) else fb.mul(number, row_words)
             return fb.gep(word, buffers[0], at)
 
-        with fb.carried_loop(0, self.length, lanes, [fb.constant(vector(I1, lanes), 0)]) as loop:
+        with fb.carried_loop(0, self.length, lanes, [fb.constant(wide, 0)]) as loop:
             # The last square overlaps the one before it.
             top, lines, merged = fb.smin(loop.index, self.length - lanes), [], loop.values[0]
             for number in range(lanes):
                 key, is_merged = self._key(self._place(outer, fb.add(top, number), left), mask, lanes)
                 lines.append(fb.zext(key, word))
-                merged = fb.or_(merged, is_merged)
+                if self._merges_keys:
+                    # LLVM would compare the comparisons of all lines with each other.
+                    merged = fenced(fb, fb.select(is_merged, -1, merged))
             for line_number, line in enumerate(exchanged(fb, lines)):
                 fb.store(line, fb.gep(word, words_of(line_number), top), word.size_bytes)
             loop.yield_(merged)
-        merged = loop.results[0] if mask is None else fb.and_(loop.results[0], mask)
+        merged = fb.icmp("ne", loop.results[0], 0)
+        merged = merged if mask is None else fb.and_(merged, mask)
         count, neighbours = fb.constant(I64, self.length), fb.smin(fb.sub(fb.constant(I64, width), left), lanes)
         with fb.loop(0, neighbours) as row:
             records.sort(fb, [words_of(row), *buffers[1:]], count)
