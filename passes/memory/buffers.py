@@ -6,7 +6,7 @@ These are the data that backends read; `buffer_assignment.py` computes them.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.records import dataclass
@@ -81,6 +81,12 @@ class BufferAssignment:
     def slice_of(self, instruction: HloInstruction, index: ShapeIndex = ()) -> BufferSlice:
         """The bytes of an array."""
         return self.slices[instruction, index]
+
+    def in_place(self, instruction: HloInstruction, operands: Sequence[HloInstruction]) -> tuple[tuple[int, int], ...]:
+        """Numbers of the results that lie where an operand does, and of the operands."""
+        numbers = {self.slice_of(operand): number for number, operand in enumerate(operands)}
+        results = [self.slice_of(instruction, index) for index, _ in instruction.shape.leaves()]
+        return tuple((number, numbers[piece]) for number, piece in enumerate(results) if piece in numbers)
 
     @property
     def arena_bytes(self) -> int:

@@ -25,7 +25,7 @@ Compiling the text is no business of this package.
 """
 
 from xlalite.backends.codegen.llvm.control_flow import CarriedLoop, IfElse, WhileLoop
-from xlalite.backends.codegen.llvm.emitter import AS_WRITTEN, ONLY_CALLS, Block, Phi
+from xlalite.backends.codegen.llvm.emitter import AS_WRITTEN, BRIEF, Block, Phi
 from xlalite.backends.codegen.llvm.errors import LLVMBuildError
 from xlalite.backends.codegen.llvm.module_builder import FunctionBuilder, ModuleBuilder
 from xlalite.backends.codegen.llvm.target import TargetInfo
@@ -67,6 +67,7 @@ from xlalite.backends.codegen.llvm.value import (
 __all__ = [
     "AS_WRITTEN",
     "BF16",
+    "BRIEF",
     "F16",
     "F32",
     "F64",
@@ -76,7 +77,6 @@ __all__ = [
     "I32",
     "I64",
     "I128",
-    "ONLY_CALLS",
     "PTR",
     "VOID",
     "Block",

@@ -14,7 +14,7 @@ from xlalite.backends.codegen.llvm.value import Function, Operand, Value, consta
 AS_WRITTEN = '"as-written"'
 """An attribute in the text of modules on which passes over IR would be wasted."""
 
-ONLY_CALLS = "; Every function only calls.\n"
+BRIEF = "; Every function is brief.\n"
 """Stands in the text of modules whose code takes longer to improve than that ever gains."""
 
 
@@ -86,7 +86,8 @@ class Emitter:
         parameters: the function's parameters.
         block: the block being written.
         origins: values that others were made of, by whatever their maker finds them with again.
-        is_caller: whether the function only calls what takes long, and LLVM would gain nothing by optimising it.
+        is_brief: whether the function has little to do, but for what it calls, and LLVM would gain nothing by
+            optimising it.
         has_loops: whether a loop was written.
         is_strength_reduced: whether LLVM may see how places move in all loops; worth its time where there are more
             places than registers, or where loops inside of loops have few iterations.
@@ -113,7 +114,7 @@ class Emitter:
         # The default flags of fadd, fsub and fmul, with the blank in front.
         self._contract_flags = " contract" if contract else ""
         self.origins: dict[Hashable, Value] = {}
-        self.is_caller = False
+        self.is_brief = False
         self.has_loops = False
         self.is_strength_reduced = False
         self.block = Block("entry")
@@ -234,11 +235,12 @@ class Emitter:
     # Text
 
     def only_calls(self) -> None:
-        """Says that LLVM should not optimise the function: it calls what takes long, and does nothing else."""
-        self.is_caller = True
-        unimproved = self.module.attribute_reference(("noinline", "optnone"))
-        if not self._header.endswith(unimproved):
-            self._header += unimproved
+        """Says that LLVM should not optimise the function: it calls what takes long, and does nothing else.
+
+        A function that computes with vectors must not say so: among others, LLVM 22 aborts on some of their constants.
+        """
+        self.is_brief = True
+        self._header += self.module.attribute_reference(("noinline", "optnone"))
 
     def as_written(self) -> None:
         """Says that LLVM's passes over IR find nothing to improve in the function's module."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
 from xlalite.backends.codegen.llvm.control_flow import ControlFlow
-from xlalite.backends.codegen.llvm.emitter import ONLY_CALLS
+from xlalite.backends.codegen.llvm.emitter import BRIEF
 from xlalite.backends.codegen.llvm.errors import LLVMBuildError
 from xlalite.backends.codegen.llvm.memory import Memory
 from xlalite.backends.codegen.llvm.module_symbols import ModuleSymbols
@@ -31,6 +31,8 @@ _LINES_WORTH_A_PIECE = 256
 _MANY_PIECES = 32
 _FEW_EARLY_PIECES = 16
 """A piece that is cut early has one part in so many of all lines so far."""
+_LINES_WORTH_A_START = 16
+"""Of the first piece that is cut early: a thread that has nothing to do yet begins with it."""
 
 
 class FunctionBuilder(ControlFlow, Memory, Substitutes, Vectors):
@@ -200,6 +202,11 @@ class ModuleBuilder(ModuleSymbols):
         """How many functions were begun."""
         return len(self._functions)
 
+    def mark_brief(self, first: int) -> None:
+        """Says of a function, and of all that were begun later, that they have little to do."""
+        for function in self._functions[first:]:
+            function.is_brief = not function.is_internal
+
     def cut(self, first: int, most_lines: int) -> list[str]:
         """Pieces of `texts` that are ready before all functions are written, callers behind callees; mostly none yet.
 
@@ -214,12 +221,13 @@ class ModuleBuilder(ModuleSymbols):
                 function.share()
         pieces: list[list[FunctionBuilder]] = []
         for function in _callees_first(complete) if len(complete) > 1 else complete:
-            if function.is_caller or function.is_internal:
+            if function.is_brief or function.is_internal:
                 continue
             self._complete.append(function)
             self._complete_lines += function.line_count
             part = (self._complete_lines + self._early_lines) // _FEW_EARLY_PIECES
-            if self._complete_lines >= min(most_lines, max(_LINES_WORTH_A_PIECE, 1 << part.bit_length())):
+            fewest = max(_LINES_WORTH_A_PIECE, 1 << part.bit_length()) if self._early_lines else _LINES_WORTH_A_START
+            if self._complete_lines >= min(most_lines, fewest):
                 pieces.append(self._complete)
                 self._early_lines += self._complete_lines
                 self._complete, self._complete_lines = [], 0
@@ -237,40 +245,38 @@ class ModuleBuilder(ModuleSymbols):
     def texts(self, most_lines: int, threads: int = 1) -> list[str]:
         """The module as one LLVM module, or as several of about so many lines each that are to be linked together.
 
-        Constants and short internal functions stand in every piece that names them. Functions that only call, which
-        take little time, are apart from the others, but few calls beside one other piece are less work than a module.
+        Constants and short internal functions stand in every piece that names them. Brief functions are apart from the
+        others, but few calls beside one other piece are less work than a module.
         Where several threads are to have some of the others, pieces are shorter, and such as other modules may have,
         too: what everybody may call, as the entry, is apart, and where a piece ends depends on the functions around
         more than on all before.
         """
         pieces = self._pieces(most_lines, threads)
-        callers = pieces[0] if [piece[0].is_caller for piece in pieces if piece] == [True, False] else []
-        if callers and not self._early and sum(function.line_count for function in callers) < _FEWEST_LINES:
-            for function in callers:
-                function.only_calls()
+        brief = pieces[0] if [piece[0].is_brief for piece in pieces if piece] == [True, False] else []
+        if brief and not self._early and sum(function.line_count for function in brief) < _FEWEST_LINES:
             del pieces[0]
         if len(pieces) == 1 and not self._early:
-            return [_only_calls(pieces[0]) + self.text()]
+            return [_brief(pieces[0]) + self.text()]
         return [*self._piece_texts(pieces), *self._early_texts]
 
     def _pieces(self, most_lines: int, threads: int) -> list[list[FunctionBuilder]]:
         if threads > 1:
-            line_count = sum(function.line_count for function in self._functions if not function.is_caller)
+            line_count = sum(function.line_count for function in self._functions if not function.is_brief)
             most_lines = min(most_lines, _lines_of_piece(line_count, threads))
             for function in self._functions:
                 if function.line_count >= _LINES_WORTH_A_CALL:
                     function.share()
         pieces: list[list[FunctionBuilder]] = [[]]
         room = most_lines
-        for function in sorted(self._functions, key=lambda function: not function.is_caller):
+        for function in sorted(self._functions, key=lambda function: not function.is_brief):
             if function.is_internal or function in self._early:
                 continue
             last = pieces[-1][-1] if pieces[-1] else function
             ends_early = last.is_exported or (room < most_lines // 2 and last.line_count % 2)
             if last is not function and (
                 room < function.line_count
-                or last.is_caller is not function.is_caller
-                or (threads > 1 and ends_early and not function.is_caller)
+                or last.is_brief is not function.is_brief
+                or (threads > 1 and ends_early and not function.is_brief)
             ):
                 pieces.append([])
                 room = most_lines
@@ -300,7 +306,7 @@ class ModuleBuilder(ModuleSymbols):
         needed = [outside[name] for name in named if name in outside]
         needed += [builders[name].declaration for name in named if name in builders and name not in inside]
         name = self.name if functions[0].is_exported else _SHARED
-        return _only_calls(functions) + self._module_text(name, bodies, needed)
+        return _brief(functions) + self._module_text(name, bodies, needed)
 
     def _module_text(self, name: str, functions: Sequence[str], outside: Iterable[str]) -> str:
         """A module of functions, and of the lines that say what else they name."""
@@ -342,5 +348,5 @@ def _callees_first(functions: Sequence[FunctionBuilder]) -> list[FunctionBuilder
     return list(order)
 
 
-def _only_calls(functions: Sequence[FunctionBuilder]) -> str:
-    return ONLY_CALLS if functions and functions[0].is_caller else ""
+def _brief(functions: Sequence[FunctionBuilder]) -> str:
+    return BRIEF if functions and functions[0].is_brief else ""

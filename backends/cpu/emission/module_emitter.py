@@ -15,7 +15,7 @@ import numpy as np
 from xlalite.backends.codegen.elements.random import counter_before
 from xlalite.backends.codegen.kernels.constant_sharing import ConstantSharing
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel
-from xlalite.backends.codegen.kernels.kernel_body import KernelBody, kernel_body
+from xlalite.backends.codegen.kernels.kernel_body import kernel_body
 from xlalite.backends.codegen.kernels.planner import KernelPlan, KernelPlans, grain_of
 from xlalite.backends.codegen.kernels.scratch import COUNTER_BYTES, aligned, open_slots, scratch_area_bytes
 from xlalite.backends.codegen.llvm import (
@@ -61,6 +61,8 @@ from xlalite.passes.memory.buffers import ALIGNMENT_BYTES, Allocation, Allocatio
 
 _EMBEDDED_CONSTANT_BYTES = 256
 """Constants up to this size stand in the code; larger ones are linked in by name."""
+BRIEF_NS = 15.0
+"""Kernels that take less, and are in no loop, gain nothing if LLVM improves them (0 to 15 ns, and a call takes 230)."""
 
 
 def emit_module(
@@ -93,6 +95,8 @@ class _ModuleEmitter:
         self._waiting: list[tuple[Step, list[Value], list[BufferSlice]]] = []
         self._touched = TouchedMemory()
         self._chunks = StepChunks(module.entry_computation)
+        self._text.keeps_kernels = self._chunks.step_count > 1
+        self._loop_depth = 0
         self._apart: dict[HloComputation, Function] = {}
         scalars = scalars_with_slots(module, assignment, self._chunks)
         self._slots = ScalarSlots(self._fb, scalars, self._pointer)
@@ -112,15 +116,18 @@ class _ModuleEmitter:
         }
 
     def emit(self) -> EmittedModule:
+        self._loop_depth += 1
         for computation in self._chunks.apart:
             self._apart[computation] = self._part(partial(self._emit_chunks, computation))
+        self._loop_depth -= 1
         with self._clock.timed(self._fb, ""):
             self._emit_computation(self._hlo.entry_computation)
             self._slots.write_back_results()
         self._fb.ret(0)
         self._emitted.constants = [*self._constants.values()]
         self._emitted.clocked = self._clock.kernels(self._hlo)
-        self._fb.is_caller = not self._fb.has_loops
+        if not self._fb.has_loops:
+            self._fb.only_calls()
         self._emitted.text = self._text.text()
         return self._emitted
 
@@ -198,7 +205,8 @@ class _ModuleEmitter:
         self._fb, self._pointers = self._module.function(name, I32, (PTR, PTR, PTR, PTR), linkage="hidden"), {}
         emit()
         self._fb.ret(0)
-        self._fb.is_caller = not self._fb.has_loops
+        if not self._fb.has_loops:
+            self._fb.only_calls()
         part = self._fb.function
         self._fb, self._pointers = caller, pointers
         return part
@@ -211,10 +219,12 @@ class _ModuleEmitter:
 
     def _emit_while(self, instruction: HloInstruction) -> None:
         condition, body = instruction.called_computations
+        self._loop_depth += 1
         with self._fb.while_loop(()) as loop:
             self._emit_computation(condition)
             loop.continue_while(self._load_pred(condition.root))
             self._emit_computation(body)
+        self._loop_depth -= 1
 
     def _emit_conditional(self, instruction: HloInstruction) -> None:
         """Branches run in place; an index out of range runs the last one."""
@@ -332,7 +342,7 @@ class _ModuleEmitter:
             self._emit_evaluator_call(instruction, reason)
             return
         body = kernel_body(instruction)
-        plan = self._plans.of(instruction, body, self._in_place(instruction, body))
+        plan = self._plans.of(instruction, body, self._assignment.in_place(instruction, body.operands))
         if isinstance(plan, Declined):
             self._emit_evaluator_call(instruction, plan.reason)
             return
@@ -358,7 +368,9 @@ class _ModuleEmitter:
             pointers = [*map(self._pointer, operands), *map(self._pointer, results)]
         scratch = self._scratch(plan.kernel, plan.grain)
         pointers += scratch
-        kernel, extent, kind = self._kernel(instruction, plan.kernel), plan.kernel.extent, plan.decision.verdict
+        is_brief = plan.estimate_ns < BRIEF_NS and not self._loop_depth
+        kernel = self._kernel(instruction, plan.kernel, is_brief=is_brief)
+        extent, kind = plan.kernel.extent, plan.decision.verdict
         self._slots.write_back(operands)
         if plan.grain or scratch:
             self._emit_waiting()
@@ -425,26 +437,16 @@ class _ModuleEmitter:
         )
         return operands, results
 
-    def _in_place(self, instruction: HloInstruction, body: KernelBody) -> tuple[tuple[int, int], ...]:
-        """Results in the very memory of an operand; operands count as the body numbers them."""
-        slices = {self._slice(operand): number for number, operand in enumerate(body.operands)}
-        found = []
-        for number, (index, _) in enumerate(instruction.shape.leaves()):
-            operand = slices.get(self._slice(instruction, index))
-            if operand is not None:
-                found.append((number, operand))
-        return tuple(found)
-
-    def _kernel(self, instruction: HloInstruction, kernel: Kernel) -> Function:
+    def _kernel(self, instruction: HloInstruction, kernel: Kernel, *, is_brief: bool = False) -> Function:
         request = kernel.request
-        shape = request.in_place, request.unread, request.places, request.threads
+        shape = request.in_place, request.unread, request.places, request.threads, is_brief
         key = ("kernel", type(kernel), self._plans.digest(request.body), *shape)
 
         def build() -> Function:
             self._emitted.kernel_count += 1
             # The prefix keeps an instruction called `fmod` from standing in for the C library's function.
             name = self._module.unique_name(f"kernel.{instruction.name}")
-            return self._text.kernel(partial(kernel.emit, self._module, name))
+            return self._text.kernel(partial(kernel.emit, self._module, name), is_brief)
 
         return self._module.define_once(key, build)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xlalite.backends.codegen.llvm import ONLY_CALLS, Function, ModuleBuilder
+from xlalite.backends.codegen.llvm import BRIEF, Function, ModuleBuilder
 from xlalite.backends.cpu.emission.emitted_module import ENTRY
 from xlalite.backends.cpu.native.object_code import NEXT_MODULE, RENAMED_MODULE, SHARED_MODULE
 
@@ -20,6 +20,7 @@ class ProgramText:
     Attributes:
         module: What is written of the program.
         threads: How many may compile it.
+        keeps_kernels: Whether kernels are kept, besides the program.
     """
 
     def __init__(self, module: ModuleBuilder, threads: int, offer: Callable[[str], None] | None) -> None:
@@ -27,24 +28,27 @@ class ProgramText:
         self.module = module
         self.threads = threads
         self._offer = offer
+        self.keeps_kernels = True
         self._has_offered = False
         if offer is not None:
             module.on_shared_text = lambda text: offer(SHARED_MODULE + text)
 
-    def kernel(self, emit: Callable[[], Function]) -> Function:
-        """A kernel, whose code is complete."""
+    def kernel(self, emit: Callable[[], Function], is_brief: bool) -> Function:
+        """A kernel, whose code is complete, and whether it has little to do."""
         first = self.module.function_count
         function = emit()
+        if is_brief:
+            self.module.mark_brief(first)
         if self._offer is not None:
             for piece in self.module.cut(first, _LINES_IN_MODULE):
                 self._has_offered = True
-                self._offer(RENAMED_MODULE + piece)
+                self._offer(RENAMED_MODULE * self.keeps_kernels + piece)
         return function
 
     def text(self) -> str:
         """All modules, when the program is written."""
         pieces = self.module.texts(_LINES_IN_MODULE, self.threads)
-        of_kernels = [not piece.startswith(ONLY_CALLS) and f"@{ENTRY}(" not in piece for piece in pieces]
-        mark = RENAMED_MODULE if sum(of_kernels) > 1 or self._has_offered else ""
+        of_kernels = [not piece.startswith(BRIEF) and f"@{ENTRY}(" not in piece for piece in pieces]
+        mark = RENAMED_MODULE * (self.keeps_kernels and (sum(of_kernels) > 1 or self._has_offered))
         own = (mark * is_kept + piece for piece, is_kept in zip(pieces, of_kernels, strict=True))
         return NEXT_MODULE.join((*own, *(SHARED_MODULE + each for each in self.module.shared_texts)))

@@ -28,6 +28,11 @@ class StepChunks:
         return self._found[computation]
 
     @property
+    def step_count(self) -> int:
+        """How many instructions need code."""
+        return sum(len(chunk) for chunks in self._found.values() for chunk in chunks)
+
+    @property
     def are_one_function(self) -> bool:
         """Whether all steps belong into one function."""
         return not self.apart and all(len(chunks) == 1 for chunks in self._found.values())

@@ -18,7 +18,7 @@ from typing import Protocol
 
 import llvmlite.binding as llvm
 
-from xlalite.backends.codegen.llvm import AS_WRITTEN, ONLY_CALLS, TargetInfo
+from xlalite.backends.codegen.llvm import AS_WRITTEN, BRIEF, TargetInfo
 from xlalite.backends.cpu.native.content_names import ContentNames, named_by_content
 from xlalite.backends.cpu.native.fork_lock import hold_over_forks
 from xlalite.backends.cpu.native.jit_options import IrPass, JitOptions
@@ -115,7 +115,7 @@ def generate_code(
     if keeps is not None:
         texts = named_by_content(texts, compiler.names if compiler is not None else None)
         known = compiler.found if compiler is not None else {}
-        found = {one: known[one] if one in known else keeps.find(one) for one in texts if one.startswith(_KEPT)}
+        found = {one: known[one] if one in known else keeps.find(one) for one in texts if one.startswith(KEPT)}
     kept = {one: GeneratedCode(image=image) for one, image in found.items() if image is not None}
     missing = [one for one in texts if one not in kept]
     made = _generate_all(missing, wanted, options, threads, compiler)
@@ -203,7 +203,7 @@ def give_machine_back(machine: llvm.TargetMachine, level: int, options: JitOptio
 
 def level_of(text: str, options: JitOptions) -> int:
     """How much LLVM optimises: its code, and at level 2 the IR before, and the order of instructions once more."""
-    if options.quick or ONLY_CALLS in text:
+    if options.quick or BRIEF in text:
         return 0
     return 1 if AS_WRITTEN in text else 2
 
@@ -249,7 +249,7 @@ def bytes_of(buffer: int) -> bytes:
 
 def exported_names(text: str) -> tuple[str, ...]:
     """Names of the functions and variables that a module defines for others; programs keep those of shared ones."""
-    return () if text.startswith(_KEPT) else tuple(match[1] or match[2] for match in _EXPORT.finditer(text))
+    return () if text.startswith(KEPT) else tuple(match[1] or match[2] for match in _EXPORT.finditer(text))
 
 
 @functools.cache
@@ -261,7 +261,7 @@ def target_machine(max_isa: str = "") -> llvm.TargetMachine:
 LEVELS = 3
 """How many levels of optimisation there are."""
 
-_KEPT = (SHARED_MODULE, RENAMED_MODULE)
+KEPT = (SHARED_MODULE, RENAMED_MODULE)
 """Begin modules that are worth keeping; all that they define is for the modules that they are linked with."""
 
 _generating = threading.RLock()

@@ -15,10 +15,11 @@ from collections.abc import Collection, Iterable, Mapping
 
 import llvmlite.binding as llvm
 
-from xlalite.backends.codegen.llvm import ONLY_CALLS
+from xlalite.backends.codegen.llvm import BRIEF
 from xlalite.backends.cpu.native.content_names import ContentNames
 from xlalite.backends.cpu.native.fork_lock import hold_over_forks
 from xlalite.backends.cpu.native.jit import (
+    KEPT,
     LEVELS,
     GeneratedCode,
     Keeper,
@@ -83,7 +84,8 @@ class NativeCompiler:
             text = self.names.renamed(text)
         if text in self.found:
             return
-        image = self.found[text] = self._keeper.find(text) if self._keeper is not None else None
+        keeper = self._keeper if text.startswith(KEPT) else None
+        image = self.found[text] = keeper.find(text) if keeper is not None else None
         # Two programs at once have enough to do.
         if image is None and (self._workers or not _running):
             if not self._workers:
@@ -205,7 +207,7 @@ def _runtime() -> _Runtime:
 
 def _length(text: str) -> tuple[bool, int]:
     """How modules compare in the time that they take."""
-    return ONLY_CALLS not in text, len(text)
+    return BRIEF not in text, len(text)
 
 
 def _code(text: str, job: Job) -> GeneratedCode | None:

@@ -146,6 +146,24 @@ def test_kept_modules_are_asked_for_once_and_not_compiled():
     assert not early.begun
 
 
+def test_a_kernel_that_is_all_of_a_program_is_offered_and_not_kept(monkeypatch):
+    offered, keeper = [], Keeper()
+    monkeypatch.setattr(Compilation, "_keeper", lambda self: keeper)
+    offer = NativeCompiler.offer
+    monkeypatch.setattr(NativeCompiler, "offer", lambda self, text: (offered.append(text), offer(self, text)))
+    line = "ROOT y = f32[1000] {}(x)\n}}\n"
+    text = "HloModule m\nENTRY e {\n x = f32[1000] parameter(0)\n"
+    compiled(xl.hlo.parse(text + line.format("tanh")))
+    compiled(xl.hlo.parse(text + line.format("tanh")))
+    assert "@kernel.y" in offered[-1]
+    assert not keeper.asked
+    assert not keeper.kept
+    both = "z = f32[1000] sort(x), dimensions={0}, to_apply=lt\n " + line.format("tanh").replace("(x)", "(z)")
+    compare = "lt { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = pred[] compare(a, b), direction=LT }\n"
+    compiled(xl.hlo.parse(text.replace("ENTRY", compare + "ENTRY") + both))
+    assert keeper.kept
+
+
 def deep(count, seed=0):
     """A module of many kernels: products, and functions of the sums of their rows."""
     lines = ["%x0 = f32[40,40] parameter(0)", "%zero = f32[] constant(0)"]

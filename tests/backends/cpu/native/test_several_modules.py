@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from xlalite.backends.codegen.llvm import I32, I64, ONLY_CALLS, FunctionBuilder, ModuleBuilder, Value
+from xlalite.backends.codegen.llvm import BRIEF, I32, I64, FunctionBuilder, ModuleBuilder, Value
 from xlalite.backends.cpu.native.jit import CodeForm, compile_ir, generate_code
 from xlalite.backends.cpu.native.jit_options import JitOptions
 from xlalite.backends.cpu.native.linker import link
@@ -119,7 +119,7 @@ def test_an_archive_gives_its_members_back() -> None:
 def test_functions_that_only_call_are_not_optimised_and_apart_if_they_are_long(calls: int) -> None:
     module = ModuleBuilder("apart")
     once = module.function("once", I32)
-    once.is_caller = True
+    once.only_calls()
     square = module.function("square", I32, (I32,), linkage="hidden")
     square.ret(square.mul(*square.parameters * 2))
     slot = once.alloca(I32, align=4)
@@ -128,7 +128,7 @@ def test_functions_that_only_call_are_not_optimised_and_apart_if_they_are_long(c
         result = once.call(square.function, once.load(I32, slot, 4))
     once.ret(result)
     pieces = module.texts(1000)
-    assert [piece.startswith(ONLY_CALLS) for piece in pieces] == ([False] if calls == 1 else [True, False])
+    assert [piece.startswith(BRIEF) for piece in pieces] == ([False] if calls == 1 else [True, False])
     assert "alloca" in generate_code(NEXT_MODULE.join(pieces), CodeForm.IR).optimized_ir
     linked = link([compile_ir(IrSource(NEXT_MODULE.join(pieces)))])
     assert ctypes.CFUNCTYPE(ctypes.c_int32)(linked.address("once"))() == 9

@@ -1,0 +1,66 @@
+"""Kernels that have little to do are compiled as written, beside the code that calls them."""
+
+import numpy as np
+import pytest
+
+from xlalite.backends.base import CompileOptions, get_backend
+from xlalite.backends.codegen.llvm import BRIEF
+from xlalite.backends.cpu.native.object_code import NEXT_MODULE
+from xlalite.hlo.text import parse
+
+_LOOP = """HloModule m
+step { s = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[8] get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  y = f32[8] multiply(x, x)
+  ROOT t = (s32[], f32[8]) tuple(j, y) }
+goes { s = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(3)
+  ROOT r = pred[] compare(i, n), direction=LT }
+ENTRY e { x = f32[8] parameter(0)
+  z = s32[] constant(0)
+  s = (s32[], f32[8]) tuple(z, x)
+  w = (s32[], f32[8]) while(s), condition=goes, body=step
+  ROOT y = f32[8] get-tuple-element(w), index=1 }"""
+
+
+def doubled(size: int) -> str:
+    return f"HloModule m\nENTRY e {{ x = f32[{size}] parameter(0)\n ROOT y = f32[{size}] add(x, x) }}"
+
+
+def module_of_kernel(text: str, threads: int) -> str:
+    """The LLVM module that defines the program's kernel."""
+    ir = get_backend("cpu").compile_to("llvm-before-optimizations", parse(text), CompileOptions(num_threads=threads))
+    (found,) = (each for each in ir.text.split(NEXT_MODULE) if "define hidden void @kernel.y(" in each)
+    return found
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("text", "is_brief"), [(doubled(8), True), (doubled(1000), False), (_LOOP, False)])
+def test_little_work_outside_of_loops_is_brief(text: str, is_brief: bool, threads: int) -> None:
+    assert (BRIEF in module_of_kernel(text, threads)) is is_brief
+
+
+@pytest.mark.parametrize("text", [doubled(8), doubled(0), _LOOP])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_brief_kernels_compute_what_others_do(text: str, threads: int, check) -> None:
+    size = 0 if "[0]" in text else 8
+    check(text, np.linspace(-2, 2, size).astype(np.float32), num_threads=threads)
+
+
+def test_a_brief_kernel_in_the_module_of_another_is_improved_like_that(check, rng: np.random.Generator) -> None:
+    # LLVM 22 aborts on the mask of this rounding in functions that it is told not to optimise among others.
+    text = """HloModule m
+    lt { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = pred[] compare(a, b), direction=LT }
+    ENTRY e { x = f32[2] parameter(0)
+      y = f32[1000] parameter(1)
+      r = f32[2] reduce-precision(x), exponent_bits=8, mantissa_bits=7
+      q = f32[2] sqrt(r)
+      s = f32[1000] sort(y), dimensions={0}, to_apply=lt
+      ROOT t = (f32[2], f32[1000]) tuple(q, s) }"""
+    arrays = [rng.random(size).astype(np.float32) for size in (2, 1000)]
+    for threads in (1, 2):
+        check(text, *arrays, ulps=1, num_threads=threads)
