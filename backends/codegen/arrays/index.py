@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import TypeAlias
 
 from xlalite.backends.codegen.llvm import I32, I64, PTR, FunctionBuilder, Type, Value, constant
@@ -85,6 +86,8 @@ def sum_of(a: Base, b: Base) -> Base:
         return a + b
     if b == 0:
         return a
+    if a == 0:
+        return b
     terms: dict[str, tuple[Value, int]] = {}
     for register, factor in (*_terms(a), *_terms(b)):
         before = terms.get(register.text, (register, 0))
@@ -138,7 +141,8 @@ class IndexMath:
         """A base as a register."""
         if not isinstance(base, Sum):
             return constant(I64, base) if isinstance(base, int) else base
-        return self._total(base.terms, base.constant)
+        total = self._total(self._aged(base.terms))
+        return self._nsw("add", total, constant(I64, base.constant)) if base.constant else total
 
     def address(self, element: Type, pointer: Value, base: Base) -> Value:
         """The address of an element: what changes in the innermost loop only, and a number, are added last."""
@@ -146,15 +150,12 @@ class IndexMath:
             return self.fb.gep(element, pointer, base) if base else pointer
         if isinstance(base, Value):
             return self._moved(element, pointer, base)
-        innermost = self.fb.innermost
-        within = tuple(term for term in _terms(base) if self.fb.born(term[0]) >= innermost)
-        around = tuple(term for term in _terms(base) if self.fb.born(term[0]) < innermost)
-        for part in (around, within):
+        innermost, terms = self.fb.innermost, self._aged(base.terms)
+        for part in ([term for term in terms if term[0] < innermost], [term for term in terms if term[0] >= innermost]):
             if part:
-                pointer = self._moved(element, pointer, self._total(part, 0))
-        number = _number(base)
-        if number:
-            text = f"getelementptr {element.text}, ptr {pointer.text}, i64 {number}"
+                pointer = self._moved(element, pointer, self._total(part))
+        if base.constant:
+            text = f"getelementptr {element.text}, ptr {pointer.text}, i64 {base.constant}"
             pointer = self.fb.placed(PTR, text, pointer)
         return pointer
 
@@ -162,14 +163,18 @@ class IndexMath:
         text = f"getelementptr {element.text}, ptr {pointer.text}, i64 {offset.text}"
         return self.fb.placed(PTR, text, pointer, offset)
 
-    def _total(self, terms: Sequence[tuple[Value, int]], number: int) -> Value:
-        """A sum; what is known early is added up first."""
+    def _aged(self, terms: Sequence[tuple[Value, int]]) -> list[tuple[int, Value, int]]:
+        """Terms with the numbers of their registers, what is known early first."""
+        return sorted([(self.fb.born(register), register, factor) for register, factor in terms], key=itemgetter(0))
+
+    def _total(self, terms: Sequence[tuple[int, Value, int]]) -> Value:
+        """The sum of at least one term, in order."""
         total: Value | None = None
-        for register, factor in sorted(terms, key=lambda term: self.fb.born(term[0])):
+        for _, register, factor in terms:
             part = register if factor == 1 else self._nsw("mul", register, constant(I64, factor))
             total = part if total is None else self._nsw("add", total, part)
         assert total is not None, "a sum has registers"
-        return self._nsw("add", total, constant(I64, number)) if number else total
+        return total
 
     def _nsw(self, opcode: str, a: Value, b: Value) -> Value:
         return self.fb.placed(I64, f"{opcode} nsw i64 {a.text}, {b.text}", a, b)

@@ -111,6 +111,8 @@ class Kernel(ABC):
 
     def streaming(self, results: frozenset[int]) -> Self:
         """The kernel of the same computation that stores some results past the caches."""
+        if self.request.streamed == results:
+            return self
         return replace(self, request=replace(self.request, streamed=results))
 
     def forking(self, threads: int) -> Self:

@@ -160,6 +160,7 @@ class KernelPlans:
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans[key] = plan_kernel(instruction, in_place, self._num_threads, self._target, body)
+            return plan
         if isinstance(plan, Declined):
             return plan
         return replace(plan, operands=body.operands, decision=replace(plan.decision, subject=(instruction.name,)))

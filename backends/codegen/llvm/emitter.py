@@ -207,7 +207,7 @@ class Emitter:
         An instruction written twice is there once, if the first one is before a loop or in the same block. What is
         before the loop being written dominates it, for the loop has one entrance.
         """
-        last = max(map(self.born, operands), default=-1)
+        last = max(map(self.born, operands), default=-1) if self._scopes else 0
         for scope in self._scopes:
             if last < scope.first:
                 found = scope.found.get(text)

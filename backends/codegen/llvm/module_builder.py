@@ -319,7 +319,7 @@ class ModuleBuilder(ModuleSymbols):
         for function in functions:
             parts += ("", function)
         parts.append("")
-        named = {number for part in parts for number in _NUMBERED.findall(part)}
+        named = set(_NUMBERED.findall("\n".join(parts)))
         groups = {group: f"attributes {group} = {{ {content} }}" for content, group in self._attribute_groups.items()}
         nodes = {node: f"{node} = {content}" for content, node in self._metadata.items()}
         parts += (line for number, line in (*groups.items(), *nodes.items()) if number in named)

@@ -10,8 +10,9 @@ import numpy as np
 from xlalite.backends.cpu.native.aligned_memory import aligned
 
 _memory = aligned(np.array([0x7012395, 1 << 63], np.uint64).view(np.uint8))
+_address = int(_memory.ctypes.data)
 
 
 def random_state_address() -> int:
     """Where it is, as long as the process lives."""
-    return int(_memory.ctypes.data)
+    return _address

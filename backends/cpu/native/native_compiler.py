@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import functools
 import os
 import threading
 from collections.abc import Collection, Iterable, Mapping
@@ -217,6 +218,7 @@ def _code(text: str, job: Job) -> GeneratedCode | None:
     return GeneratedCode(image=bytes_of(job.code), exports=exported_names(text), compile_ms=1e-6 * job.nanoseconds)
 
 
+@functools.cache
 def _adding(passes: tuple[IrPass, ...]) -> ctypes.Array[ctypes.c_void_p]:
     """Functions that add passes to a pass manager, and null."""
     addresses = [_address(f"LLVMPY_module_Add{_PASSES[each]}Pass") for each in passes]

@@ -65,7 +65,7 @@ def bounded(shape: Shape) -> Shape:
         return Shape.tuple([bounded(element) for element in shape.elements])
     if min(shape.dims, default=0) < 0:
         raise ShapeError(f"{shape.text()}: only sizes with a bound, such as <=8, can be compiled")
-    return replace(shape, dynamic=())
+    return replace(shape, dynamic=()) if shape.is_dynamic else shape
 
 
 def bounded_leaves(shapes: Sequence[Shape]) -> tuple[Shape, ...]:
