@@ -1,8 +1,8 @@
 """Object code of modules, made without the interpreter: some of it while others of the program are still written.
 
 llvmlite takes a lock for each of LLVM's steps, and a Python thread gets the interpreter back between them only when
-whoever has it gives it up, every five milliseconds. So a thread enters machine code once (`native_compiler_ir.py`),
-which takes modules out of a queue, and leaves it when the queue ends. What LLVM refuses is left to the caller.
+whoever has it gives it up, every five milliseconds. So threads that know nothing of Python (`native_compiler_ir.py`),
+and the caller at last, take modules out of a queue until it ends. What LLVM refuses is left to the caller.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import atexit
 import ctypes
 import functools
 import os
-import threading
 from collections.abc import Collection, Iterable, Mapping
 
 import llvmlite.binding as llvm
@@ -37,13 +36,16 @@ from xlalite.backends.cpu.native.native_compiler_ir import (
     CLEAR,
     END,
     HOLD,
+    JOIN,
     LET_GO,
     LIBRARY_FUNCTIONS,
     OFFER,
     OPEN,
+    START,
     WORK,
     Job,
     Queue,
+    Worker,
     native_compiler_ir,
 )
 from xlalite.backends.cpu.native.once import once
@@ -88,7 +90,7 @@ class NativeCompiler:
         keeper = self._keeper if text.startswith(KEPT) else None
         image = self.found[text] = keeper.find(text) if keeper is not None else None
         # Two programs at once have enough to do.
-        if image is None and (self._workers or not _running):
+        if image is None and (self._workers or all(each.record.is_done for each in _running.copy())):
             if not self._workers:
                 self._start(1)
             self._hand(text)
@@ -123,7 +125,7 @@ class NativeCompiler:
         _runtime().clear(self._queue)
         _runtime().end(self._queue)
         for worker in self._workers:
-            worker.thread.join()
+            worker.join()
         self._workers.clear()
         codes = {text: _code(text, job) for text, job in self._jobs.items()}
         self._jobs.clear()
@@ -139,7 +141,7 @@ class NativeCompiler:
         for _ in range(count):
             worker = _Worker(self, self._opened())
             self._workers.append(worker)
-            worker.thread.start()
+            worker.start()
 
     def _hand(self, text: str) -> None:
         for worker in self._workers:
@@ -152,22 +154,22 @@ class NativeCompiler:
 
 
 class _Worker:
-    """One who takes jobs out of a queue, and the target machines that nobody else uses meanwhile.
+    """One who takes jobs out of a queue: a thread of machine code, or whoever calls `work`.
 
     Attributes:
         queue: The queue.
-        thread: Who works if it is not the caller.
+        record: What machine code knows of it.
     """
 
-    __slots__ = ("_compiler", "_machines", "_table", "queue", "thread")
+    __slots__ = ("_compiler", "_machines", "_table", "queue", "record")
 
     def __init__(self, compiler: NativeCompiler, queue: Queue) -> None:
-        self.queue = queue
-        self.thread = threading.Thread(target=self.work, daemon=True)
         # The jobs are there as long as somebody works on them, even if who waits for that is interrupted.
         self._compiler = compiler
         self._machines: dict[int, llvm.TargetMachine] = {}
         self._table = (ctypes.c_void_p * LEVELS)()
+        self.queue = queue
+        self.record = Worker(queue=ctypes.addressof(queue), machines=ctypes.addressof(self._table))
 
     def prepare(self, texts: Iterable[str]) -> None:
         """Takes the machines that the modules need."""
@@ -176,15 +178,27 @@ class _Worker:
             machine = self._machines[level] = take_machine(level, options)
             self._table[level] = ctypes.cast(machine._ptr, ctypes.c_void_p).value
 
+    def start(self) -> None:
+        """Lets a thread work."""
+        _running[self] = None
+        _runtime().start(self.record)
+
     def work(self) -> None:
         """Works until the queue ends."""
         _running[self] = None
-        try:
-            _runtime().work(self.queue, self._table)
-            for level, machine in self._machines.items():
-                give_machine_back(machine, level, self._compiler.options)
-        finally:
-            _running.pop(self, None)
+        _runtime().work(self.record)
+        self._leave()
+
+    def join(self) -> None:
+        """Waits for the thread; a forked child has none."""
+        if self in _running:
+            _runtime().join(self.record)
+            self._leave()
+
+    def _leave(self) -> None:
+        for level, machine in self._machines.items():
+            give_machine_back(machine, level, self._compiler.options)
+        _running.pop(self, None)
 
 
 class _Runtime:
@@ -192,9 +206,11 @@ class _Runtime:
 
     def __init__(self, module: LinkedModule) -> None:
         self._module = module
-        queue, job, table = ctypes.POINTER(Queue), ctypes.POINTER(Job), ctypes.POINTER(ctypes.c_void_p)
+        queue, job, worker = ctypes.POINTER(Queue), ctypes.POINTER(Job), ctypes.POINTER(Worker)
         self.offer = ctypes.CFUNCTYPE(None, queue, job)(module.address(OFFER))
-        self.work = ctypes.CFUNCTYPE(None, queue, table)(module.address(WORK))
+        self.work, self.start, self.join = (
+            ctypes.CFUNCTYPE(None, worker)(module.address(name)) for name in (WORK, START, JOIN)
+        )
         self.open, self.clear, self.end, self.hold, self.let_go = (
             ctypes.CFUNCTYPE(None, queue)(module.address(name)) for name in (OPEN, CLEAR, END, HOLD, LET_GO)
         )

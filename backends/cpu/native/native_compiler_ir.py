@@ -24,10 +24,16 @@ from xlalite.backends.codegen.llvm import (
     Value,
     constant,
 )
+from xlalite.backends.cpu.native.native_threads_ir import (
+    allow_processors,
+    join_thread,
+    start_thread,
+    without_signals,
+)
 from xlalite.backends.cpu.native.record import NULL, Record, pointer_at
 
-OPEN, WORK, OFFER, CLEAR, END, HOLD, LET_GO = (
-    f"xlalite_compiler_{name}" for name in ("open", "work", "offer", "clear", "end", "hold", "let_go")
+OPEN, WORK, START, JOIN, OFFER, CLEAR, END, HOLD, LET_GO = (
+    f"xlalite_compiler_{name}" for name in ("open", "work", "start", "join", "offer", "clear", "end", "hold", "let_go")
 )
 
 LIBRARY_FUNCTIONS = tuple(
@@ -86,11 +92,24 @@ class Job(ctypes.Structure):
     ]
 
 
+class Worker(ctypes.Structure):
+    """One who takes jobs out of a queue: target machines by level, which nobody else uses meanwhile; a thread or 0."""
+
+    _fields_ = [
+        ("queue", ctypes.c_void_p),
+        ("machines", ctypes.c_void_p),
+        ("thread", ctypes.c_int64),
+        ("is_done", ctypes.c_int64),
+    ]
+
+
 def native_compiler_ir() -> str:
     """The module."""
     module = ModuleBuilder("native_compiler")
     _write_open(module)
-    _write_work(module, _write_compile(module))
+    work = _write_work(module, _write_compile(module))
+    _write_start(module, work)
+    _write_join(module)
     _write_offer(module)
     _write_clear(module)
     _write_end(module)
@@ -108,10 +127,11 @@ def _write_open(module: ModuleBuilder) -> None:
     fb.ret()
 
 
-def _write_work(module: ModuleBuilder, compile_job: Function) -> None:
-    """Compiles one job after the other on the caller's machines, and waits for more, until the queue ends."""
-    fb = module.function(WORK, VOID, (PTR, PTR))
-    queue, machines = Record(fb, Queue, fb.parameters[0]), fb.parameters[1]
+def _write_work(module: ModuleBuilder, compile_job: Function) -> Function:
+    """Compiles one job after the other, and waits for more, until the queue ends."""
+    fb = module.function(WORK, PTR, (PTR,))
+    worker = Record(fb, Worker, fb.parameters[0])
+    queue, machines = Record(fb, Queue, worker.load("queue")), worker.load("machines")
     with _locked(fb, queue), fb.while_loop(()) as turns:
         with fb.while_loop(()) as waits:
             waits.continue_while(fb.xor(fb.or_(queue.is_set("first"), queue.is_set("is_ending")), constant(I1, 1)))
@@ -129,6 +149,29 @@ def _write_work(module: ModuleBuilder, compile_job: Function) -> None:
         _pthread(fb, "mutex_lock", queue.address("lock"))
         queue.store("in_llvm", fb.sub(queue.load("in_llvm"), 1))
         _pthread(fb, "cond_signal", queue.address("rest"))
+    worker.store("is_done", 1)
+    fb.ret(NULL)
+    return fb.function
+
+
+def _write_start(module: ModuleBuilder, work: Function) -> None:
+    """Lets a thread work, if the system has one."""
+    fb = module.function(START, VOID, (PTR,))
+    worker = Record(fb, Worker, fb.parameters[0])
+    with without_signals(fb):
+        start_thread(fb, worker, work)
+    with fb.if_(worker.is_set("thread")):
+        allow_processors(fb, worker.load("thread"), here=False)
+    fb.ret()
+
+
+def _write_join(module: ModuleBuilder) -> None:
+    """Waits until the thread has ended, and leaves it the processor meanwhile."""
+    fb = module.function(JOIN, VOID, (PTR,))
+    thread = Record(fb, Worker, fb.parameters[0]).load("thread")
+    with fb.if_(fb.icmp("ne", thread, 0)):
+        allow_processors(fb, thread, here=True)
+        join_thread(fb, thread)
     fb.ret()
 
 

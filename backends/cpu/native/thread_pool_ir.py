@@ -34,17 +34,15 @@ from xlalite.backends.codegen.llvm import (
     ModuleBuilder,
     TargetInfo,
     Value,
-    array,
     constant,
     struct,
 )
 from xlalite.backends.cpu.native.heap import allocate, release
+from xlalite.backends.cpu.native.native_threads_ir import join_thread, start_thread, without_signals
 from xlalite.backends.cpu.native.record import NULL, Record
 from xlalite.backends.cpu.native.threads import FUTEX_SYSCALL, PARALLEL_FOR
 
 _WAIT, _WAKE = 128, 129  # FUTEX_WAIT_PRIVATE, FUTEX_WAKE_PRIVATE
-_SIG_SETMASK = 2
-_SIGNAL_SET = array(I64, 16)
 
 # The gate: bits 0-9 count the workers that joined, bit 10 says that they may, the rest numbers the job.
 _JOINED = 1023
@@ -276,22 +274,14 @@ def _lie_down(fb: FunctionBuilder, pool: Record, job: Value) -> None:
 
 
 def _start_workers(module: ModuleBuilder, worker: Function) -> Function:
-    """Workers take no signals: Python's handlers belong to the main thread."""
+    """With fewer than there should be, if the system has no more, it goes on."""
     fb = module.function("start_workers", VOID, (PTR,), linkage="internal")
     pool = Record(fb, _Pool, fb.parameters[0])
-    all_signals, old_signals = fb.alloca(_SIGNAL_SET), fb.alloca(_SIGNAL_SET)
-    set_mask = module.declare("pthread_sigmask", I32, (I32, PTR, PTR))
-    fb.call(module.declare("sigfillset", I32, (PTR,)), all_signals)
-    fb.call(set_mask, _SIG_SETMASK, all_signals, old_signals)
-    create = module.declare("pthread_create", I32, (PTR, PTR, PTR, PTR))
-    with fb.loop(1, fb.zext(pool.load("threads"), I64)) as index:
+    with without_signals(fb), fb.loop(1, fb.zext(pool.load("threads"), I64)) as index:
         slot = _slot(fb, pool, index)
         slot.store("pool", pool.pointer)
         slot.store("index", index)
-        error = fb.call(create, slot.address("thread"), NULL, worker, slot.pointer)
-        with fb.if_(fb.icmp("ne", error, 0)):  # too many threads in the system: go on with fewer
-            slot.store("thread", 0)
-    fb.call(set_mask, _SIG_SETMASK, old_signals, NULL)
+        start_thread(fb, slot, worker)
     pool.store("started", 1)
     fb.ret()
     return fb.function
@@ -319,11 +309,10 @@ def _write_destroy(module: ModuleBuilder) -> None:
     pool.atomic_rmw("xchg", "stop", 1)
     pool.atomic_rmw("add", "gate", _JOB)
     _futex(fb, _WAKE, pool.address("gate"), constant(I32, 2**31 - 1))
-    join = module.declare("pthread_join", I32, (I64, PTR))
     with fb.if_(pool.is_set("started")), fb.loop(1, fb.zext(pool.load("threads"), I64)) as index:
         thread = _slot(fb, pool, index).load("thread")
         with fb.if_(fb.icmp("ne", thread, 0)):
-            fb.call(join, thread, NULL)
+            join_thread(fb, thread)
     release(fb, pool.pointer)
     fb.ret()
 

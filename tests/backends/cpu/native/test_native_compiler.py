@@ -1,6 +1,5 @@
 import inspect
 import os
-import threading
 import time
 
 import numpy as np
@@ -107,10 +106,10 @@ def test_what_was_begun_in_vain_ends():
 
 
 def test_nothing_offered_starts_nothing():
-    before = threading.active_count()
+    before = os.listdir("/proc/self/task")
     early = NativeCompiler(JitOptions(), None)
     assert not early.begun
-    assert threading.active_count() == before
+    assert os.listdir("/proc/self/task") == before
     assert generate_code(PROGRAM, CodeForm.OBJECT, compiler=early) == generate_code(PROGRAM, CodeForm.OBJECT)
     assert not early.end()
 
@@ -348,3 +347,15 @@ print("ends")
     for process in processes:
         output, errors = process.communicate(timeout=60)
         assert (output.strip(), process.returncode) == ("ends", 0), errors
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processes have no processors of their own here")
+def test_compilation_works_on_one_processor(run_python):
+    program = """
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+for seed in range(3):
+    check(seed)
+print(sum(begun) > 0, len(os.sched_getaffinity(0)))
+"""
+    output, errors = run_python(STRESS + program).communicate(timeout=60)
+    assert output.strip() == "True 1", errors
