@@ -197,11 +197,14 @@ def quoted_name(name: str) -> str:
 
 
 def escaped_bytes(data: bytes) -> str:
-    """Bytes inside LLVM's double quotes; in long tables all are spelled by number, which is quicker by far."""
+    """Bytes inside LLVM's double quotes; in long tables all are spelled by number, which is quicker by far.
+
+    So is `@`, with which names begin: whoever looks for names in a text need not know what is a string.
+    """
     if len(data) >= _LONG_BYTES:
         return "\\" + data.hex("\\")
     return "".join(_ESCAPED[byte] for byte in data)
 
 
 _LONG_BYTES = 4096
-_ESCAPED = [chr(byte) if 32 <= byte < 127 and byte not in (34, 92) else f"\\{byte:02X}" for byte in range(256)]
+_ESCAPED = [chr(byte) if 32 <= byte < 127 and byte not in b'"@\\' else f"\\{byte:02X}" for byte in range(256)]

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 import pytest
 
 from xlalite.backends.codegen.llvm import BRIEF, I32, I64, FunctionBuilder, ModuleBuilder, Value
+from xlalite.backends.cpu.native.content_names import named_by_content
 from xlalite.backends.cpu.native.jit import CodeForm, compile_ir, generate_code
 from xlalite.backends.cpu.native.jit_options import JitOptions
 from xlalite.backends.cpu.native.linker import link
 from xlalite.backends.cpu.native.native_compiler import NativeCompiler
-from xlalite.backends.cpu.native.object_code import NEXT_MODULE, IrSource, ObjectCode, joined
+from xlalite.backends.cpu.native.object_code import NEXT_MODULE, RENAMED_MODULE, IrSource, ObjectCode, joined
 from xlalite.hlo.errors import CodegenError
 
 
@@ -50,6 +51,21 @@ def test_a_piece_holds_what_it_names_and_nothing_else() -> None:
     assert "define internal i32 @twice" in first
     assert "define internal i32 @twice" in answer
     assert "declare i32 @first()" in answer
+
+
+def test_bytes_of_constants_are_no_names() -> None:
+    module = ModuleBuilder("bytes")
+    entry = module.function("answer", I32)
+    helper = module.function("helper", I32, (I32,), linkage="hidden")
+    helper.ret(helper.add(*helper.parameters, 1))
+    table = module.constant_bytes(b"\x05\0\0@")
+    with entry.loop(0, 1):  # whose latch has text in quotation marks
+        number = entry.call(helper.function, entry.load(I32, table, 4))
+        entry.store(number, table, 4)
+    entry.ret(0)
+    caller, callee = module.texts(1)
+    assert "@helper" in caller
+    assert "@helper" not in named_by_content([caller, RENAMED_MODULE + callee])[0]
 
 
 def test_pieces_that_are_cut_early_are_pieces_of_the_program() -> None:
