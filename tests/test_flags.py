@@ -75,7 +75,10 @@ def test_home_directory_is_expanded(monkeypatch: pytest.MonkeyPatch) -> None:
         ("--xla_fuel=cse", "expected pass=N, or several of them with commas between, found 'cse'"),
         ("--xla_fuel=cse=-1", "expected pass=N"),
         ("--xla_fuel=", "expected pass=N"),
-        ("--xla_cpu_max_isa=AVX3", "expected one of SSE2, SSE4_2, AVX, AVX2, AVX512, found 'AVX3'"),
+        (
+            "--xla_cpu_max_isa=AVX3",
+            "expected one of SSE2, SSE4_2, AVX, AVX2, AVX512, AVX512_VNNI, AVX512_BF16, AMX, found 'AVX3'",
+        ),
         ("--xla_cpu_winograd=3", "expected one of 0, 2, 4, found '3'"),
         ("--xla_dump_to='a", "No closing quotation"),
     ],

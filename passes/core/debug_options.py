@@ -9,7 +9,7 @@ from xlalite.hlo.errors import FlagError
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.wording import did_you_mean
 
-CPU_ISAS = ("SSE2", "SSE4_2", "AVX", "AVX2", "AVX512")
+CPU_ISAS = ("SSE2", "SSE4_2", "AVX", "AVX2", "AVX512", "AVX512_VNNI", "AVX512_BF16", "AMX")
 """Instruction sets of x86-64 that code can be kept to, each with those before it."""
 
 CPU_WINOGRAD = (0, 2, 4)

@@ -8,6 +8,7 @@ import llvmlite.binding as llvm
 from xlalite.hlo.errors import FlagError
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.surroundings.host_caches import FALLBACK_CACHE_BYTES, host_cache_bytes
+from xlalite.hlo.surroundings.matrix_registers import may_use_matrix_registers
 from xlalite.passes.core.debug_options import CPU_ISAS
 
 
@@ -87,6 +88,8 @@ def _host() -> TargetInfo:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     known = llvm.get_host_cpu_features()
+    if not may_use_matrix_registers():
+        known.update(dict.fromkeys((name for name in known if name.startswith("amx-")), False))
     features = tuple(sorted(name for name, on in known.items() if on))
     cpu = llvm.get_host_cpu_name()
     return _describe(llvm.get_process_triple(), cpu, features, known.flatten(), host_cache_bytes())
@@ -98,6 +101,9 @@ _FEATURES_BY_ISA = {
     "AVX": ("avx", "xsave"),
     "AVX2": ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"),
     "AVX512": ("avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"),
+    "AVX512_VNNI": ("avx512vnni",),
+    "AVX512_BF16": ("avx512bf16",),
+    "AMX": ("amx-bf16", "amx-int8", "amx-tile"),
 }
 
 

@@ -12,6 +12,7 @@ import llvmlite
 
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.surroundings.host_caches import host_cache_bytes
+from xlalite.hlo.surroundings.matrix_registers import may_use_matrix_registers
 
 
 class IrPass(enum.Enum):
@@ -63,7 +64,7 @@ def host_fingerprint() -> str:
 
 
 def processor() -> str:
-    """The first processor as Linux describes it; elsewhere as LLVM does."""
+    """The first processor as Linux describes it, and what code may use of it; elsewhere as LLVM does."""
     try:
         with open(PROCESSOR, encoding="latin-1") as file:
             first = itertools.takewhile(str.strip, file)
@@ -71,7 +72,8 @@ def processor() -> str:
     except OSError:
         lines = []
     if any(line.startswith(("flags", "Features")) for line in lines):
-        return f"{platform.machine()} {' '.join(''.join(lines).split())}"
+        flags = "" if may_use_matrix_registers() else " without matrix registers"
+        return f"{platform.machine()} {' '.join(''.join(lines).split())}{flags}"
     from xlalite.backends.codegen.llvm.target import TargetInfo
 
     return repr(TargetInfo.host())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 
@@ -11,7 +11,14 @@ from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.computed_operand import ComputedOperand, is_computed_operand
 from xlalite.backends.codegen.kernels.dot.converter import converter
 from xlalite.backends.codegen.kernels.dot.finish import Area
-from xlalite.backends.codegen.kernels.dot.layout import DotLayout, arguments_of, narrows_tiles, shortens_tiles, tile_of
+from xlalite.backends.codegen.kernels.dot.layout import (
+    DotLayout,
+    arguments_of,
+    narrows_tiles,
+    shortens_tiles,
+    tile_of,
+    widened_tile_of,
+)
 from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
 from xlalite.backends.codegen.kernels.dot.packers import packer
 from xlalite.backends.codegen.kernels.dot.part_packing import PartPacker
@@ -159,30 +166,33 @@ class Driver:
         self._pieces()
 
     def _pieces(self) -> None:
-        """All pieces; the right operand stays packed as long as pieces share it."""
+        """All pieces; operands stay packed as long as pieces after others share them."""
         fb, plan, math = self._fb, self._plan, self._math
         if plan.extent == 1:
-            self._piece_of(0, None)
+            self._piece_of(0, (None, None))
             return
-        with fb.carried_loop(self._entry.begin, self._entry.end, 1, [constant(I64, -1)]) as loop:
-            block = math.divide(loop.index, plan.row_units)
-            self._piece_of(loop.index, fb.icmp("ne", math.value(block), loop.values[0]))
-            loop.yield_(math.value(block))
+        none = constant(I64, -1)
+        with fb.carried_loop(self._entry.begin, self._entry.end, 1, [none, none]) as loop:
+            column = math.divide(loop.index, plan.row_units)
+            row = math.remainder(loop.index, plan.row_units)
+            row = math.add(math.multiply(math.divide(column, plan.column_units), plan.row_units), row)
+            now = math.value(row), math.value(column)
+            is_new = tuple(fb.icmp("ne", one, before) for one, before in zip(now, loop.values, strict=True))
+            self._piece_of(loop.index, (is_new[0], is_new[1]))
+            loop.yield_(*now)
 
-    def _piece_of(self, number: Scalar, is_new_block: Value | None) -> None:
-        """One piece; its right operand is packed unless it is that of the piece before."""
+    def _piece_of(self, number: Scalar, is_new: tuple[Value | None, Value | None]) -> None:
+        """One piece; its operands are packed unless they are those of the piece before."""
         fb, plan, math, k = self._fb, self._plan, self._math, self._plan.view.k
         piece = self._piece(number)
         start, depth = piece.start, math.piece(piece.start, plan.part_depth, k) if plan.parts > 1 else k
         if plan.depth_units > 1:
             with fb.loop(*map(math.operand, (start, math.add(start, depth), plan.unit_depth))) as first:
-                self._block(piece, first, math.piece(first, plan.unit_depth, k))
+                terms = math.piece(first, plan.unit_depth, k)
+                self._pack(piece, first, terms, (None, None))
+                self._block(piece, first, terms)
         else:
-            if plan.packs_rhs and (is_new_block is None or plan.row_units == 1):
-                self._pack_rhs(piece, start, depth)
-            elif plan.packs_rhs and is_new_block is not None:
-                with fb.if_(is_new_block):
-                    self._pack_rhs(piece, start, depth)
+            self._pack(piece, start, depth, is_new)
             self._block(piece, start, depth)
         if plan.parts > 1:
             self._join_parts(piece)
@@ -240,13 +250,23 @@ class Driver:
             sums,
         )
 
-    def _pack_lhs(self, piece: _Piece, start: Scalar, depth: Scalar) -> None:
-        compute = self._computed_lhs and partial(self._computed_lhs.compute, piece.area.product)
-        self._packs.pack(self._layout.lhs, compute or piece.lhs, (piece.area.row, piece.area.height), (start, depth))
+    def _pack(self, piece: _Piece, start: Scalar, depth: Scalar, is_new: tuple[Value | None, Value | None]) -> None:
+        """Packs operands for a part of the depth, if they are others than those of the piece before."""
+        plan, layout, area = self._plan, self._layout, piece.area
+        if plan.packs_rhs:
+            source = piece.rhs if self._computed_rhs is None else partial(self._computed_rhs.compute, area.product)
+            with self._where(is_new[1], is_always=plan.row_units == 1):
+                self._packs.pack(layout.rhs, source, (area.column, area.width), (start, depth))
+        if plan.packs_lhs:
+            source = piece.lhs if self._computed_lhs is None else partial(self._computed_lhs.compute, area.product)
+            with self._where(is_new[0], is_always=plan.row_units > 1 or plan.column_units == 1):
+                self._packs.pack(layout.lhs, source, (area.row, area.height), (start, depth))
 
-    def _pack_rhs(self, piece: _Piece, start: Scalar, depth: Scalar) -> None:
-        compute = self._computed_rhs and partial(self._computed_rhs.compute, piece.area.product)
-        self._packs.pack(self._layout.rhs, compute or piece.rhs, (piece.area.column, piece.area.width), (start, depth))
+    def _where(self, condition: Value | None, *, is_always: bool) -> AbstractContextManager[None]:
+        """A branch, but where a condition always holds and the code is for these sizes alone."""
+        if condition is None or (is_always and self._math.simplifies):
+            return nullcontext()
+        return self._fb.if_(condition)
 
     def _place(self, offset: int) -> Value:
         assert self._scratch is not None, "a layout that needs scratch memory has some"
@@ -258,15 +278,12 @@ class Driver:
         numbers, view = plan.numbers, plan.view
         a_type, b_type = representation(numbers.lhs).memory, representation(numbers.rhs).memory
         if plan.packs_rhs:
-            if plan.depth_units > 1:
-                self._pack_rhs(piece, start, depth)
             b_type, b = numbers.kept, self._place(layout.rhs.offset)
         elif view.rhs.looked_up:
             b = self._places(b_type, piece.rhs, view.rhs)
         else:
             b = self._address(b_type, piece.rhs, view.rhs, piece.area.column, start)
         if plan.packs_lhs:
-            self._pack_lhs(piece, start, depth)
             a_type, a = numbers.kept, self._place(layout.lhs.offset)
         else:
             a = self._address(a_type, piece.lhs, view.lhs, piece.area.row, start)
@@ -421,7 +438,6 @@ class Driver:
         function = self._callee(tile.function(self._module, numbers))
         if self._is_exact is None or numbers.widened is None:
             return function
-        # One for all numbers of rows.
-        tile = tile_of(self._plan, self._layout, self._plan.rows, columns)
-        widened = self._callee(tile.function(self._module, numbers.widened))
+        widened_tile = widened_tile_of(self._plan, self._layout, columns)
+        widened = self._callee(widened_tile.function(self._module, numbers.widened))
         return self._fb.select(self._is_exact, function, widened)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from xlalite.backends.codegen.kernels.dot.inner_tile import InnerTile
+from xlalite.backends.codegen.kernels.dot.matrix_tile import BLOCK, MatrixTile
 from xlalite.backends.codegen.kernels.dot.outer_tile import OuterTile
 from xlalite.backends.codegen.kernels.dot.packing import TERMS_AT_ONCE, Packing
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan
@@ -12,6 +13,8 @@ from xlalite.backends.codegen.kernels.dot.stream_tile import StreamTile
 from xlalite.backends.codegen.kernels.dot.tile import Tile
 from xlalite.backends.codegen.kernels.dot.tilings import VARIANT, Form
 from xlalite.backends.codegen.kernels.dot.walk import Walk
+from xlalite.backends.codegen.kernels.dot.widened_matrix_tile import WidenedMatrixTile
+from xlalite.backends.codegen.kernels.dot.words import MATRIX
 from xlalite.backends.codegen.kernels.scalars import Scalar
 from xlalite.backends.codegen.kernels.scratch import COUNTER_BYTES
 from xlalite.hlo.records import dataclass
@@ -24,6 +27,9 @@ _MASKED_TILE = 64
 
 _MASKED_BITS = 256
 """Width of the vectors from which on there are masks that are known only when code runs: those of AVX and AVX-512."""
+
+_WIDENED_ROWS = 4
+"""Rows of a tile in place of one in registers of matrices."""
 
 _ALIGNMENT = 64
 _ADDRESS_BYTES = 8
@@ -163,6 +169,19 @@ def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
             b_type=plan.numbers.rhs,
             streams=plan.streams,
         )
+    if plan.numbers.in_matrices:
+        return MatrixTile(rows=BLOCK, columns=_up(columns, plan.lanes), lanes=plan.lanes, chains=1)
+    return _outer_tile(plan, layout, rows, columns)
+
+
+def widened_tile_of(plan: DotPlan, layout: DotLayout, columns: int) -> Tile:
+    """The tile of so many columns, and of all numbers of rows, for numbers that words are not right for."""
+    if not plan.numbers.in_matrices:
+        return _outer_tile(plan, layout, plan.rows, columns)
+    return WidenedMatrixTile(rows=_WIDENED_ROWS, columns=_up(columns, plan.lanes), lanes=plan.lanes, chains=1)
+
+
+def _outer_tile(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> OuterTile:
     narrows = columns % plan.lanes > 0 and _has_masks(plan)
     return OuterTile(
         rows=rows,
@@ -184,7 +203,8 @@ def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
 
 
 def _has_masks(plan: DotPlan) -> bool:
-    return plan.lanes * plan.numbers.kept.bits >= _MASKED_BITS and plan.unit_depth >= _MASKED_TILE
+    is_long = plan.unit_depth >= _MASKED_TILE or plan.numbers.in_matrices
+    return plan.lanes * plan.numbers.kept.bits >= _MASKED_BITS and is_long
 
 
 def narrows_tiles(plan: DotPlan) -> bool:
@@ -195,6 +215,8 @@ def narrows_tiles(plan: DotPlan) -> bool:
 
 def shortens_tiles(plan: DotPlan) -> bool:
     """Whether tiles of fewer rows are the others, told so: where the rows behind the last one are in a panel, too."""
+    if plan.numbers.in_matrices:
+        return True
     is_panel = plan.packs_lhs and (plan.numbers.word > 1 or not plan.view.lhs.is_computed_in_rows)
     is_worth_it = 0 < -plan.row_run % plan.rows <= VARIANT * plan.row_run and plan.unit_depth >= _MASKED_TILE
     return plan.form is Form.COLUMNS and plan.view.seen is None and is_panel and is_worth_it
@@ -245,10 +267,12 @@ def _operand(plan: DotPlan, *, left: bool, offset: int) -> OperandLayout:
         line = _up(plan.unit_depth, lanes) + lanes
         packing = Packing(None, lanes, matrix.depth, matrix.outer, line)
         return OperandLayout(packing, line, 1, step * line, 0, offset, _up(extent * line * size, _ALIGNMENT))
-    line = _up(step, lanes)
-    panel = _up(-(-plan.unit_depth // word), lanes) * line
+    words, in_lines = _up(-(-plan.unit_depth // word), lanes), left and plan.numbers.in_matrices
+    # Lines are no multiple of a page, whose rows would share places in the nearest cache.
+    line = words + MATRIX if in_lines else _up(step, lanes)
+    panel = line * (step if in_lines else words)
     flips = left and plan.numbers.flips
-    packing = Packing(dtype, lanes, matrix.outer, matrix.depth, line, word=word, flips=flips)
+    packing = Packing(dtype, lanes, matrix.outer, matrix.depth, line, word=word, flips=flips, in_lines=in_lines)
     room = _up(-(-extent // step) * panel * size, _ALIGNMENT)
     end, least_offset, stage = offset + room, None, None
     if matrix.computing and (word > 1 or matrix.outer.stride != 1):
@@ -263,7 +287,8 @@ def _operand(plan: DotPlan, *, left: bool, offset: int) -> OperandLayout:
         packing = replace(packing, dtype=dtype if word > 1 else None, source_x=x, source_y=y)
     if plan.numbers.widened is not None:
         least_offset, end = end, end + _ALIGNMENT
-    return OperandLayout(packing, 1, line, panel, step, offset, end - offset, least_offset, stage)
+    outer, depth = (line, 1) if in_lines else (1, line)
+    return OperandLayout(packing, outer, depth, panel, step, offset, end - offset, least_offset, stage)
 
 
 def _up(size: int, multiple: int) -> int:

@@ -61,7 +61,13 @@ class Numbers:
     @property
     def widened(self) -> Numbers | None:
         """The same in words that are widened, if those here are only right for some numbers."""
-        return replace(self, words=Words.WIDENED_BF16_PAIRS) if self.words is Words.BF16_PAIRS else None
+        is_exact = self.words is None or not self.words.has_floats or self.is_rare
+        return None if is_exact else replace(self, words=Words.WIDENED_BF16_PAIRS)
+
+    @property
+    def in_matrices(self) -> bool:
+        """Whether registers of matrices hold the words of operands."""
+        return self.words is not None and self.words.in_matrices
 
     @property
     def is_rare(self) -> bool:
@@ -83,6 +89,8 @@ class Numbers:
     @property
     def kind(self) -> tuple[object, ...]:
         """What tiles of different products have in common if they are equal."""
+        if self.words is Words.MATRICES_OF_BYTES:
+            return self.kept, self.words, self.lhs.is_signed, self.rhs.is_signed
         if self.words is not Words.BYTES:
             return self.kept, self.words
         return self.kept, self.words, self.is_rhs_signed, self.flips

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from xlalite.backends.codegen.kernels.dot.line_packing import LinePacker
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers
 from xlalite.backends.codegen.kernels.dot.packing import Packer, Packing
 from xlalite.backends.codegen.kernels.dot.word_packing import WordPacker
@@ -11,12 +12,13 @@ from xlalite.backends.codegen.llvm import I32, I64, PTR, VOID, Function, Functio
 def packer(module: ModuleBuilder, numbers: Numbers, packing: Packing) -> Function:
     """The function of a packing (`Packer`), shared by all programs; it takes the packing's strides."""
     is_word = packing.word > 1
+    kind = LinePacker if packing.in_lines else WordPacker if is_word else Packer
     packing = packing.general
     key = ("packer", numbers.words if is_word else numbers.kept, packing)
 
     def build(fb: FunctionBuilder) -> None:
         fb.as_written()
-        fb.ret((WordPacker if is_word else Packer)(fb, numbers, packing).emit())
+        fb.ret(kind(fb, numbers, packing).emit())
 
     return module.shared_function(
         key,

@@ -46,6 +46,7 @@ class Packing:
             the part beyond the width has no meaning.
         word: Neighbouring y that become one element of the target; `target_line` is the distance of such groups.
         flips: Whether the sign bits of what is in a word are turned round.
+        in_lines: Whether words of one x follow one another: target[x * target_line + y / word].
     """
 
     dtype: DType | None
@@ -56,6 +57,12 @@ class Packing:
     is_exact: bool = False
     word: int = 1
     flips: bool = False
+    in_lines: bool = False
+
+    @property
+    def depth_line(self) -> int:
+        """Distance of a word in the target from the next one of the same x."""
+        return 1 if self.in_lines else self.target_line
 
     @property
     def general(self) -> Packing:

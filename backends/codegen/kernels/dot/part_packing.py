@@ -57,7 +57,7 @@ class PartPacker:
         with math.steps(terms, most) as begin, math.steps(extent, step) as start:
             place = math.add(
                 math.multiply(math.divide(start, step), operand.tile),
-                math.multiply(math.divide(begin, packing.word), packing.target_line),
+                math.multiply(math.divide(begin, packing.word), packing.depth_line),
             )
             place_of_part = math.address(self._plan.numbers.kept, target, place)
             width, height = math.piece(start, step, extent), math.piece(begin, most, terms)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cache
 
 from xlalite.backends.codegen.arrays.types import representation
+from xlalite.backends.codegen.kernels.dot.matrix_units import MOST_WORDS, matrix_units
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers, in_words, numbers_of
 from xlalite.backends.codegen.kernels.dot.reading import (
     LEAST_RUN,
@@ -23,9 +24,17 @@ from xlalite.backends.codegen.kernels.dot.reading import (
     packs_rhs,
     reads_lhs,
 )
-from xlalite.backends.codegen.kernels.dot.tilings import FEW_ROWS, Form, Tiling, inner_tilings, outer_tilings
+from xlalite.backends.codegen.kernels.dot.tilings import (
+    FEW_ROWS,
+    Form,
+    Tiling,
+    inner_tilings,
+    matrix_tiling,
+    outer_tilings,
+)
 from xlalite.backends.codegen.kernels.dot.transfer import OperandCycles, fetch_cycles, operand_cycles
 from xlalite.backends.codegen.kernels.dot.view import DotView, view_of
+from xlalite.backends.codegen.kernels.dot.words import MATRIX
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.records import dataclass
@@ -230,15 +239,20 @@ def _swapped(numbers: Numbers) -> Numbers:
 
 def _in_words(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> DotPlan:
     """Both operands in words, tiles as if a word were a term."""
-    word = numbers.word
-    tilings = outer_tilings(Form.COLUMNS, replace(view, k=-(-view.k // word)), lanes, target, view.m, 0, packs_lhs=True)
-    best = min(tilings, key=lambda tiling: tiling.cycles)
+    word, most = numbers.word, _MOST_WORDS
+    in_words = replace(view, k=-(-view.k // word))
+    if numbers.in_matrices:
+        best, most = matrix_tiling(in_words), MOST_WORDS
+    else:
+        tilings = outer_tilings(Form.COLUMNS, in_words, lanes, target, view.m, 0, packs_lhs=True)
+        best = min(tilings, key=lambda tiling: tiling.cycles)
     packing = OperandCycles(
         _PUT_TOGETHER * operand_cycles(view.lhs, view.m, -(-view.k // word), lanes, is_direct=True),
         _PUT_TOGETHER * operand_cycles(view.rhs, view.n, -(-view.k // word), lanes, is_direct=True),
     )
-    pieces = -(-view.k // (_MOST_WORDS * word))
-    depth = max(1, -(-view.k // (pieces * word)) * word) if view.k else 1
+    pieces = -(-view.k // (most * word))
+    step = word * MATRIX if pieces > 1 and numbers.in_matrices else word
+    depth = max(1, -(-view.k // (pieces * step)) * step) if view.k else 1
     return _finished(Form.COLUMNS, view, numbers, lanes, best, packing, depth, view.m)
 
 
@@ -344,7 +358,11 @@ def _finished(
 ) -> DotPlan:
     most_parts = min(_PIECES, view.k * (view.m + view.n) // (_TERMS_A_RESULT * view.m * view.n), view.k // unit_depth)
     most_parts = most_parts if form is Form.COLUMNS else 1
-    rows, columns, parts = _units(view, lanes, tiling, packing, -(-unit_depth // numbers.word), row_run, most_parts)
+    words = -(-unit_depth // numbers.word)
+    if numbers.in_matrices:
+        rows, columns, parts = matrix_units(view, tiling, packing, words, most_parts, _PIECES)
+    else:
+        rows, columns, parts = _units(view, lanes, tiling, packing, words, row_run, most_parts)
     cycles = tiling.cycles + packing.lhs * -(-view.n // columns) + packing.rhs * -(-view.m // rows)
     cycles += packing.lhs_fetch * -(-view.n // columns)
     return DotPlan(

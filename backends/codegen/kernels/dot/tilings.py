@@ -5,7 +5,9 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 
+from xlalite.backends.codegen.kernels.dot.matrix_tile import BLOCK
 from xlalite.backends.codegen.kernels.dot.view import DotView
+from xlalite.backends.codegen.kernels.dot.words import MATRIX
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.records import dataclass
 
@@ -32,6 +34,12 @@ _SELECT, _PICK = 8.0, 4.0
 
 VARIANT = 0.02
 """Speed worth giving up for one function fewer: every size of tile takes a few milliseconds to compile."""
+
+_MATRIX_ROWS = 128
+"""Rows for which registers of matrices are shaped once."""
+
+_CALL = 200.0
+"""Cycles to shape registers of matrices, twice, and to let them go."""
 
 _FEWER_ROWS = 0.01
 """Speed that tiles of fewer rows lose, about, if these divide all rows."""
@@ -136,6 +144,18 @@ def inner_tilings(view: DotView, lanes: int, target: TargetInfo) -> Iterator[Til
             folding = height * (2.5 * (1 << (width - 1).bit_length()) + 8)
             work += times * (step * -(-view.k // lanes) + folding + 10)
         yield Tiling(rows, columns, chains, work * (1 + VARIANT * (len(pieces) - 1)))
+
+
+def matrix_tiling(view: DotView) -> Tiling:
+    """The tile in registers of matrices; the depth is in words."""
+    rows = -(-view.m // -(-view.m // _MATRIX_ROWS))
+    rows = rows if rows == view.m else -(-rows // BLOCK) * BLOCK
+    columns, steps, panels = min(view.n, BLOCK), -(-view.k // MATRIX), -(-view.n // MATRIX)
+    # Each step takes as long as its rows, or as it takes to read the columns.
+    step = sum(max(2 * min(view.m - first, MATRIX), MATRIX) for first in range(0, view.m, MATRIX))
+    calls = -(-view.m // rows) * -(-view.n // columns)
+    work = panels * (step * steps + 2 * view.m) + calls * _CALL
+    return Tiling(rows, columns, 1, float(work))
 
 
 def _pieces(

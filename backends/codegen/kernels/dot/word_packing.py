@@ -10,13 +10,13 @@ from contextlib import contextmanager
 
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.kernels.dot.packing import Packer, Strip
-from xlalite.backends.codegen.kernels.dot.words import exponent_of, least_exponents
+from xlalite.backends.codegen.kernels.dot.words import MATRIX, exponent_of, least_exponents
 from xlalite.backends.codegen.kernels.lane_exchange import exchanged
 from xlalite.backends.codegen.llvm import I16, I32, PTR, Type, Value, constant, vector, zero
 
 _SIGNS = 0x80808080 - (1 << 32)
 """What turns s8 into u8 less 128, and u8 into s8 plus 128, in all bytes of a word."""
-_SQUARE = 4
+SQUARE = 4
 """Words of a line that are turned at a time."""
 
 
@@ -42,15 +42,14 @@ class WordPacker(Packer):
         return exponent_of(fb, fb.intrinsic("vector.reduce.umin", I16, (least,), (type_,)))
 
     def _copy(self) -> None:
-        fb, packing = self._fb, self._packing
+        packing = self._packing
         if packing.source_x.is_single and packing.source_x.is_contiguous:
             self._copy_lines()
         else:
             self._copy_strips(self._turn if packing.source_y.is_contiguous else self._copy_strip)
-        if packing.source_y.is_single:
-            rest = fb.urem(self._height, packing.word)
-            with fb.if_(fb.icmp("ne", rest, 0)), fb.loop(0, self._width) as x:
-                self._copy_rest(x, fb.sub(self._height, rest), rest)
+        self._copy_rests()
+        if self._numbers.in_matrices:
+            self._fill_matrix()
 
     def _finished(self, words: Value) -> Value:
         """Words as they are stored; of bf16, after a look at their exponents."""
@@ -95,11 +94,21 @@ class WordPacker(Packer):
     def _words(self, stored: Sequence[Value]) -> Value:
         """Loaded elements, or vectors of them, put together."""
         fb = self._fb
+        if self._numbers.in_matrices and stored[0].type.is_vector:
+            return self._finished(self._interleaved([self._parts(one) for one in stored]))
         words = zero(stored[0].type.with_scalar(I32))
         for number, one in enumerate(stored):
             part = self._parts(one)
             words = fb.or_(words, fb.shl(fb.zext(part, words.type), part.type.scalar.bits * number))
         return self._finished(words)
+
+    def _interleaved(self, parts: list[Value]) -> Value:
+        """Vectors of parts as words, by one exchange of lanes that machines with registers of matrices have."""
+        fb, word, lanes = self._fb, len(parts), self._packing.lanes
+        while len(parts) > 1:
+            parts = [fb.concat(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)]
+        order = [part * lanes + lane for lane in range(lanes) for part in range(word)]
+        return fb.bitcast(fb.shuffle(parts[0], parts[0], order), vector(I32, lanes))
 
     def _line_of_words(self, place: Value, type_: Type) -> Value:
         """Words of neighbouring terms, or one."""
@@ -108,6 +117,20 @@ class WordPacker(Packer):
         return fb.bitcast(self._parts(stored), type_)
 
     def _copy_lines(self) -> None:
+        fb, lanes = self._fb, self._packing.lanes
+        if not self._numbers.in_matrices:
+            self._copy_vectors_of_lines(is_whole=False)
+            return
+        branch = fb.if_else(fb.icmp("eq", fb.urem(self._width, lanes), 0))
+        with branch.then():
+            self._copy_vectors_of_lines(is_whole=True)
+            branch.yield_()
+        with branch.otherwise():
+            self._copy_vectors_of_lines(is_whole=False)
+            branch.yield_()
+
+    def _copy_vectors_of_lines(self, *, is_whole: bool) -> None:
+        """Vectors of neighbouring x, the last of which may have fewer lanes."""
         fb, packing, lanes = self._fb, self._packing, self._packing.lanes
         wide, memory, word = vector(self._memory, lanes), self._memory, packing.word
         source = self._at_x(fb.parameters[0], self._first_x)
@@ -115,17 +138,20 @@ class WordPacker(Packer):
             origin = self._y_place(fb.add(self._first_y, first))
             whole = fb.sub(length, fb.urem(length, word))
             with self._loop(0, whole, word) as y, self._loop(0, self._width, lanes) as x:
-                mask = lanes_below(fb, x, self._width, lanes)
                 place = fb.gep(memory, source, fb.add(fb.add(origin, self._y_offset(y)), x))
                 places = [fb.gep(memory, place, self._y_offset(t)) for t in range(word)]
-                stored = [fb.masked_load(wide, one, mask, zero(wide), self._align) for one in places]
+                if is_whole:
+                    stored = [fb.load(wide, one, self._align) for one in places]
+                else:
+                    mask = lanes_below(fb, x, self._width, lanes)
+                    stored = [fb.masked_load(wide, one, mask, zero(wide), self._align) for one in places]
                 fb.store(self._words(stored), self._word_line(fb.add(first, y), x), I32.size_bytes)
 
     def _turn(self, strip: Strip) -> None:
         """Four words of all lines at a time, then one by one."""
         fb, packing = self._fb, self._packing
         word, memory = packing.word, self._memory
-        step = _SQUARE * word
+        step = SQUARE * word
         with self._runs() as (first, length):
             origin = self._y_place(fb.add(self._first_y, first))
             whole = fb.sub(length, fb.urem(length, step))
@@ -133,9 +159,9 @@ class WordPacker(Packer):
                 pieces, offset = [], fb.add(origin, y)
                 for lane in range(packing.lanes):
                     place = fb.gep(memory, fb.load(PTR, fb.gep(PTR, strip.places, lane), 8), offset)
-                    pieces.append(self._line_of_words(place, vector(I32, _SQUARE)))
+                    pieces.append(self._line_of_words(place, vector(I32, SQUARE)))
                 write = self._word_line(fb.add(first, y), strip.x)
-                for line in exchanged(fb, self._joined(pieces, _SQUARE)):
+                for line in exchanged(fb, self._joined(pieces, SQUARE)):
                     fb.store(self._finished(line), write, I32.size_bytes)
                     write = fb.gep(I32, write, self._target_line)
             with fb.loop(whole, fb.sub(length, fb.urem(length, word)), word) as y, fb.loop(0, strip.width) as number:
@@ -154,6 +180,21 @@ class WordPacker(Packer):
                 stored = [fb.load(memory, fb.gep(memory, place, self._y_offset(t)), self._align) for t in range(word)]
                 write = self._word_line(fb.add(first, y), fb.add(strip.x, number))
                 fb.store(self._words(stored), write, I32.size_bytes)
+
+    def _copy_rests(self) -> None:
+        """What is left of a word, of every x."""
+        fb, word = self._fb, self._packing.word
+        if self._packing.source_y.is_single:
+            rest = fb.urem(self._height, word)
+            with fb.if_(fb.icmp("ne", rest, 0)), fb.loop(0, self._width) as x:
+                self._copy_rest(x, fb.sub(self._height, rest), rest)
+
+    def _fill_matrix(self) -> None:
+        """Zeros behind the last word of columns, up to what a register of matrices holds."""
+        fb, word, lanes = self._fb, self._packing.word, self._packing.lanes
+        count = fb.udiv(fb.add(self._height, word - 1), word)
+        with fb.loop(count, fb.and_(fb.add(count, MATRIX - 1), -MATRIX)) as line, fb.loop(0, self._width, lanes) as x:
+            fb.store(zero(vector(I32, lanes)), self._line(line, x), I32.size_bytes)
 
     def _copy_rest(self, x: Value, y: Value, rest: Value) -> None:
         fb = self._fb

@@ -4,6 +4,9 @@ Each instruction computes in every lane `total + sum over i of a[i] * b[i]`: of 
 multiplications with addition, the last term first, which round as those of f32 do but take numbers that are too small
 to be normal for zero, and give zero for them.
 
+Registers of matrices (AMX) have rows of 16 words: one instruction adds the product of two of them to a third. Of bf16
+it adds up the first terms of the 16 words of a row, and the last ones, before it adds both to what is there.
+
 Where no nonzero operand is tiny, none of this happens: bf16 has 8 bits, so with exponents of at least A and B every
 product, and with it every sum, is a multiple of 2^(A+B-14). Where that is normal, no other number comes up. Whoever
 packs such words says how small their exponents are; `is_exact` answers, and where it is no, the same words are widened.
@@ -19,6 +22,8 @@ from xlalite.hlo.types.dtype import DType
 
 BITS = 32
 """Size of a word."""
+MATRIX = 16
+"""Rows of a register of matrices, and words of a row."""
 
 _BIAS, _FRACTION = 127, 7
 """Of the exponents of bf16, and its bits below the first one."""
@@ -29,6 +34,8 @@ _LAST = 0xFFFF0000 - (1 << 32)
 class Words(enum.Enum):
     """What a word holds and how words are multiplied; the first that fits a product is the quickest."""
 
+    MATRICES_OF_BYTES = "amx-int8"
+    MATRICES_OF_BF16_PAIRS = "amx-bf16"
     BYTES = "vpdpbusd"
     PAIRS = "vpdpwssd"
     PAIRS_ADDED_APART = "vpmaddwd"
@@ -43,12 +50,22 @@ class Words(enum.Enum):
     @property
     def has_floats(self) -> bool:
         """Whether terms are bf16."""
-        return self in (Words.BF16_PAIRS, Words.WIDENED_BF16_PAIRS)
+        return self in (Words.MATRICES_OF_BF16_PAIRS, Words.BF16_PAIRS, Words.WIDENED_BF16_PAIRS)
+
+    @property
+    def has_bytes(self) -> bool:
+        """Whether terms are 8 bits."""
+        return self in (Words.MATRICES_OF_BYTES, Words.BYTES)
+
+    @property
+    def in_matrices(self) -> bool:
+        """Whether registers of matrices hold them."""
+        return self in (Words.MATRICES_OF_BYTES, Words.MATRICES_OF_BF16_PAIRS)
 
     @property
     def part(self) -> Type:
         """The type of a term."""
-        return I8 if self is Words.BYTES else I16
+        return I8 if self.has_bytes else I16
 
     @property
     def terms(self) -> int:
@@ -61,11 +78,13 @@ class Words(enum.Enum):
             return operand is DType.BF16 or (operand.bits <= 8 and (operand.is_floating or operand.is_integral))
         if not operand.is_integral:
             return False
-        return operand.bits <= self.part.bits and (self is Words.BYTES or operand.bits < 16 or operand.is_signed)
+        return operand.bits <= self.part.bits and (self.has_bytes or operand.bits < 16 or operand.is_signed)
 
     def is_known_to(self, target: TargetInfo) -> bool:
         """Whether a machine has the instruction for its vectors."""
         bits = target.vector_bits
+        if self.in_matrices:
+            return bits == 512 and target.has("amx-tile") and target.has(self.value)
         if self.has_floats:
             return self is Words.BF16_PAIRS and bits == 512 and target.has("avx512bf16")
         if not target.triple.startswith("x86_64"):
@@ -77,8 +96,8 @@ class Words(enum.Enum):
     def multiply_add(self, fb: FunctionBuilder, a: Value, b: Value, total: Value) -> Value:
         """Words of two operands multiplied and added; of bytes the first are unsigned, the second signed."""
         if self is Words.WIDENED_BF16_PAIRS:
-            last = fb.mul_add(_last_term(fb, a), _last_term(fb, b), total)
-            return fb.mul_add(_first_term(fb, a), _first_term(fb, b), last)
+            last = fb.mul_add(last_term(fb, a), last_term(fb, b), total)
+            return fb.mul_add(first_term(fb, a), first_term(fb, b), last)
         bits = total.type.lanes * BITS
         if self is Words.BF16_PAIRS:
             pairs = vector(BF16, total.type.lanes * self.terms)
@@ -127,9 +146,11 @@ def words_for(
     return None
 
 
-def _first_term(fb: FunctionBuilder, words: Value) -> Value:
+def first_term(fb: FunctionBuilder, words: Value) -> Value:
+    """The first of two bf16 in words, as f32."""
     return fb.bitcast(fb.shl(fb.bitcast(words, words.type.with_scalar(I32)), 16), words.type.with_scalar(F32))
 
 
-def _last_term(fb: FunctionBuilder, words: Value) -> Value:
+def last_term(fb: FunctionBuilder, words: Value) -> Value:
+    """The second of two bf16 in words, as f32."""
     return fb.bitcast(fb.and_(fb.bitcast(words, words.type.with_scalar(I32)), _LAST), words.type.with_scalar(F32))

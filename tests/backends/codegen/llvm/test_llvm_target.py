@@ -1,9 +1,12 @@
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
+from llvmlite.binding.targets import FeatureMap
 
 from xlalite.backends.base import CompileOptions, get_backend
-from xlalite.backends.codegen.llvm import F32, ModuleBuilder, TargetInfo
+from xlalite.backends.codegen.llvm import F32, ModuleBuilder, TargetInfo, target
+from xlalite.backends.cpu.native import jit_options
+from xlalite.backends.cpu.native.jit_options import processor
 from xlalite.hlo.errors import FlagError
 from xlalite.hlo.text import parse
 from xlalite.passes.core.debug_options import DebugOptions
@@ -47,6 +50,18 @@ def test_code_keeps_to_an_instruction_set(isa, registers, absent):
     assert registers in assembly
     assert not any(name in assembly for name in absent)
     np.testing.assert_allclose(executable(np.ones(99, np.float32)), np.full(99, np.e), rtol=1e-6)
+
+
+@pytest.mark.parametrize("may", [True, False])
+def test_registers_of_matrices_are_used_by_leave_of_the_system(monkeypatch, may):
+    known = FeatureMap({"avx512f": True, "amx-tile": True, "amx-int8": True, "amx-fp16": False})
+    monkeypatch.setattr(llvm, "get_host_cpu_features", lambda: known)
+    monkeypatch.setattr(target, "may_use_matrix_registers", lambda: may)
+    monkeypatch.setattr(jit_options, "may_use_matrix_registers", lambda: may)
+    host = target._host.__wrapped__()
+    assert host.features == (("amx-int8", "amx-tile", "avx512f") if may else ("avx512f",))
+    assert ("+amx-tile" if may else "-amx-tile") in host.feature_string
+    assert processor().endswith("without matrix registers") is not may
 
 
 def test_an_unknown_instruction_set_is_refused():

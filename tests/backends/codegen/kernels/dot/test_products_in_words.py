@@ -1,6 +1,9 @@
 """Products of narrow numbers, multiplied in words of several, are exact, whatever signs, sizes, places and machine."""
 
+import itertools
 import random
+import subprocess
+import sys
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -34,7 +37,7 @@ rhs_contracting_dims={{{int(turned[1])}}} }}"""
 @pytest.mark.parametrize("lhs", FULL)
 def test_products_of_any_size(check: Any, rng: np.random.Generator, lhs: str, rhs: str) -> None:
     chance = random.Random(lhs + rhs)
-    for isa in ("", "", "", "AVX512", "AVX2", "SSE2"):
+    for isa in ("", "", "", "AVX512_VNNI", "AVX512", "AVX2", "SSE2"):
         m, k, n = (chance.choice((1, 2, 3, 5, 13, 16, 17, 31, 33, 64)) for _ in range(3))
         k = chance.choice((k, k, k, 3077))
         turned = chance.random() < 0.5, chance.random() < 0.5
@@ -46,8 +49,22 @@ def test_products_of_any_size(check: Any, rng: np.random.Generator, lhs: str, rh
         check(text, *arguments, num_threads=chance.choice((1, 2, 5)), debug=DebugOptions(cpu_max_isa=isa))
 
 
+@pytest.mark.parametrize(
+    "sizes", [(16, 64, 16), (17, 65, 33), (129, 64, 48), (140, 1100, 31), (47, 4200, 15), (300, 70, 96)]
+)
+@pytest.mark.parametrize("types", [("s8", "s8"), ("u8", "s8"), ("s4", "u8"), ("u8", "u4")])
+def test_what_fills_no_register_of_matrices(
+    check: Any, rng: np.random.Generator, types: tuple[str, str], sizes: tuple[int, int, int]
+) -> None:
+    for turned, threads in itertools.product(((False, False), (True, False), (False, True)), (1, 5)):
+        text = product(sizes, (*types, "s32"), turned)
+        shapes = [parameter.shape for parameter in parse(text).entry_computation.parameters]
+        arguments = [rng.integers(*FULL[shape.dtype.value], shape.dims).astype(shape.dtype.numpy) for shape in shapes]
+        check(text, *arguments, num_threads=threads)
+
+
 @pytest.mark.parametrize("dtype", ["s8", "s16"])
-@pytest.mark.parametrize("isa", ["", "AVX512", "AVX2", "SSE2"])
+@pytest.mark.parametrize("isa", ["", "AVX512_VNNI", "AVX512", "AVX2", "SSE2"])
 def test_the_least_numbers(check: Any, dtype: str, isa: str) -> None:
     """Whose products are the largest, and of s16 in pairs more than 32 bits hold."""
     least = np.full((33, 33), FULL[dtype][0], DType(dtype).numpy)
@@ -85,6 +102,9 @@ ENTRY e {{
     ("types", "features", "words"),
     [
         (("s8", "u8", "s32"), ("avx512f", "avx512vl", "avx512bw", "avx512vnni"), Words.BYTES),
+        (("s8", "u4", "s32"), ("avx512f", "avx512vl", "avx512vnni", "amx-tile", "amx-int8"), Words.MATRICES_OF_BYTES),
+        (("s16", "s8", "s32"), ("avx512f", "avx512vl", "avx512vnni", "amx-tile", "amx-int8"), Words.PAIRS),
+        (("s8", "s8", "s32"), ("avx512f", "avx512vl", "avx512vnni", "amx-int8"), Words.BYTES),
         (("s8", "s16", "s32"), ("avx512f", "avx512vl", "avx512bw", "avx512vnni"), Words.PAIRS),
         (("s8", "s8", "s32"), ("avx512f", "avx512vl", "avx512bw"), Words.PAIRS_ADDED_APART),
         (("s8", "s8", "s32"), ("avx512f", "avx512vl"), None),
@@ -108,11 +128,12 @@ def test_words_are_the_quickest_that_hold_the_operands_and_the_machine_has(
     ("features", "instruction"),
     [
         (("avx512f", "avx512vl", "avx512bw", "avx512vnni"), "vpdpbusd\t"),
+        (("avx512f", "avx512vl", "avx512bw", "amx-tile", "amx-int8"), "tdpbssd\t"),
         (("avx2", "avxvnni"), "{vex}\tvpdpbusd\t"),
         (("avx2",), "vpmaddwd\t"),
     ],
 )
-def test_machines_without_wide_vectors_have_words_too(features: tuple[str, ...], instruction: str) -> None:
+def test_each_machine_has_the_instruction_for_its_words(features: tuple[str, ...], instruction: str) -> None:
     target = TargetInfo.of("x86_64-unknown-linux-gnu", features=("avx", *features))
     module = ModuleBuilder("tile", target)
     dot = parse(product((64, 64, 64), ("s8", "s8", "s32"), (False, False))).entry_computation.root
@@ -122,3 +143,35 @@ def test_machines_without_wide_vectors_have_words_too(features: tuple[str, ...],
     with llvm.create_context() as context, llvm.parse_assembly(text, context) as parsed:
         parsed.verify()
         assert instruction in target.create_machine().emit_assembly(parsed)
+
+
+_OF_OTHERS = (
+    """
+import faulthandler, os, threading
+import numpy as np
+import xlalite as xl
+faulthandler.enable()
+text = """
+    + repr(product((70, 130, 40), ("s8", "s8", "s32"), (False, False)))
+    + """
+run = xl.compile(xl.hlo.parse(text))
+a, b = (np.arange(size, dtype=np.int64).astype(np.int8) for size in (70 * 130, 130 * 40))
+a, b = a.reshape(70, 130), b.reshape(130, 40)
+is_right = lambda: bool((run(a, b) == a.astype(np.int32) @ b.astype(np.int32)).all())
+found = []
+others = [threading.Thread(target=lambda: found.append(is_right())) for _ in range(3)]
+for each in others:
+    each.start()
+for each in others:
+    each.join()
+child = os.fork()
+if child == 0:
+    os._exit(0 if is_right() else 1)
+print(found, os.waitpid(child, 0)[1])
+"""
+)
+
+
+def test_threads_and_forked_processes_may_use_what_the_process_may() -> None:
+    done = subprocess.run([sys.executable, "-c", _OF_OTHERS], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[True, True, True] 0", done.stderr

@@ -10,9 +10,10 @@ from xlalite.backends.codegen.kernels.dot.words import Words
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo import parse
 from xlalite.hlo.types.dtype import DType
+from xlalite.passes.core.debug_options import DebugOptions
 
 BF16 = DType.BF16.numpy
-SIZES = [(64, 96, 48), (13, 33, 70), (5, 1700, 31), (100, 7, 100)]
+SIZES = [(64, 96, 48), (13, 33, 70), (5, 1700, 31), (100, 7, 100), (140, 2100, 33)]
 TURNED = [(False, False), (True, False), (False, True)]
 
 
@@ -47,11 +48,16 @@ def test_products_of_any_size(
         check(text, *arguments, ulps=64, num_threads=threads)
 
 
+@pytest.mark.parametrize("isa", ["", "AVX512_BF16"])
+@pytest.mark.parametrize("depth", [96, 95, 2100])
 @pytest.mark.parametrize("exponent", [-40, -60, -100, -110])
-def test_scaling_an_operand_scales_the_result(compile_text: Any, rng: np.random.Generator, exponent: int) -> None:
+def test_scaling_an_operand_scales_the_result(
+    compile_text: Any, rng: np.random.Generator, exponent: int, depth: int, isa: str
+) -> None:
     """Bit by bit, though products of smaller numbers are computed in another way."""
-    executable = compile_text(product((64, 96, 48), ("bf16", "bf16", "f32")))
-    a, b = numbers(rng, (64, 96)), numbers(rng, (96, 48))
+    debug = DebugOptions(cpu_max_isa=isa)
+    executable = compile_text(product((64, depth, 48), ("bf16", "bf16", "f32")), debug=debug)
+    a, b = numbers(rng, (64, depth)), numbers(rng, (depth, 48))
     found = executable((a.astype(np.float32) * np.float32(2.0**exponent)).astype(BF16), b)
     np.testing.assert_array_equal(found, executable(a, b) * np.float32(2.0**exponent))
 
@@ -111,6 +117,8 @@ ENTRY e {{
     ("types", "sizes", "features", "words"),
     [
         (("bf16", "bf16", "bf16"), (64, 64, 64), ("avx512bf16",), Words.BF16_PAIRS),
+        (("bf16", "s8", "f32"), (64, 64, 64), ("amx-tile", "amx-bf16"), Words.MATRICES_OF_BF16_PAIRS),
+        (("bf16", "bf16", "f32"), (1, 2000, 2000), ("amx-tile", "amx-bf16"), None),
         (("f8e4m3fn", "u8", "f32"), (64, 64, 64), ("avx512bf16",), Words.BF16_PAIRS),
         (("bf16", "bf16", "f32"), (1, 2000, 2000), ("avx512bf16",), None),
         (("bf16", "bf16", "f32"), (64, 64, 64), (), None),

@@ -1,0 +1,68 @@
+"""The pieces of work of products in registers of matrices, where packing is large beside the work itself."""
+
+from __future__ import annotations
+
+from xlalite.backends.codegen.kernels.dot.matrix_tile import BLOCK
+from xlalite.backends.codegen.kernels.dot.tilings import Tiling
+from xlalite.backends.codegen.kernels.dot.transfer import OperandCycles
+from xlalite.backends.codegen.kernels.dot.view import DotView
+from xlalite.backends.codegen.kernels.dot.words import BITS
+
+MOST_WORDS = 1024
+"""Words of a row that are packed at a time."""
+
+_PACKED_BYTES, _MOST_RHS_BYTES = 512 << 10, 2 << 20
+"""What is packed of an operand for a piece of work. Tiles read the left one again and again; the right one may be
+larger where there are several pieces of rows, each of which is packed anew for other columns."""
+
+_UNIT_CYCLES = 40_000.0
+"""A piece is not divided into two that have less, since both pack an operand."""
+
+_PART_CYCLES = 10_000.0
+"""Nor into two parts of the depth, which pack nothing twice, that have less, packing included."""
+
+
+def matrix_units(
+    view: DotView, tiling: Tiling, packing: OperandCycles, words: int, most_parts: int, most_pieces: int
+) -> tuple[int, int, int]:
+    """Rows and columns of a piece of work, and parts of its depth.
+
+    Pieces of a thread that have the same columns, or of which there is one of rows only, share what is packed.
+
+    Args:
+        view: The product.
+        tiling: Its tiles.
+        packing: The cycles to pack each operand once.
+        words: What is packed of a row at a time.
+        most_parts: Parts that the depth may have.
+        most_pieces: Pieces that are enough.
+    """
+
+    def limited(size: int, most_bytes: int) -> int:
+        most = max(most_bytes // (words * BITS // 8) // BLOCK, 1) * BLOCK
+        return _part(size, -(-size // most))
+
+    def may_halve(pieces: int, cycles: float, least: float) -> bool:
+        count = view.batch_count * pieces
+        return count < most_pieces and cycles * view.batch_count >= 2 * count * least
+
+    rows = limited(view.m, _PACKED_BYTES)
+    columns = limited(view.n, _PACKED_BYTES if rows == view.m else _MOST_RHS_BYTES)
+    down, across = -(-view.m // rows), -(-view.n // columns)
+    while may_halve(down * across, tiling.cycles, _UNIT_CYCLES):
+        fewer_rows, fewer_columns = _part(view.m, 2 * down), _part(view.n, 2 * across)
+        if fewer_columns < columns and (across == 1 or columns > rows or fewer_rows == rows):
+            columns, across = fewer_columns, -(-view.n // fewer_columns)
+        elif fewer_rows < rows:
+            rows, down = fewer_rows, -(-view.m // fewer_rows)
+        else:
+            break
+    parts, whole = 1, tiling.cycles + packing.lhs + packing.rhs
+    while 2 * parts <= most_parts and may_halve(down * across * parts, whole, _PART_CYCLES):
+        parts *= 2
+    return rows, columns, parts
+
+
+def _part(size: int, parts: int) -> int:
+    """One of so many parts of a size in whole blocks, or all of it if there is one."""
+    return size if parts == 1 else min(-(-size // (parts * BLOCK)) * BLOCK, size)
