@@ -28,7 +28,7 @@ _MASKED_TILE = 64
 _MASKED_BITS = 256
 """Width of the vectors from which on there are masks that are known only when code runs: those of AVX and AVX-512."""
 
-_WIDENED_ROWS = 4
+_WIDENED_ROWS = 2
 """Rows of a tile in place of one in registers of matrices."""
 
 _ALIGNMENT = 64

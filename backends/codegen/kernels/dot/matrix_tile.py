@@ -93,30 +93,26 @@ class _Part:
 
     def emit(self, height: Value) -> None:
         """Of 32 rows after others, then of what is left."""
-        fb, one = self._fb, constant(I64, MATRIX)
+        fb = self._fb
         whole = fb.sub(height, fb.urem(height, BLOCK))
-        with fb.if_(fb.icmp("ne", whole, 0)):
-            self._shape_registers((one, one))
-            with fb.loop(0, whole, BLOCK, nonempty=True) as row:
-                self._compute(row, 2)
-        rest = fb.sub(height, whole)
-        with fb.if_(fb.icmp("ugt", rest, MATRIX)):
-            self._shape_registers((one, fb.sub(rest, MATRIX)))
-            self._compute(whole, 2)
-        with fb.if_(fb.and_(fb.icmp("ne", rest, 0), fb.icmp("ule", rest, MATRIX))):
-            self._shape_registers((rest,))
-            self._compute(whole, 1)
+        with fb.loop(0, 2) as number:
+            begin = fb.mul(whole, number)
+            end = fb.select(fb.icmp("eq", number, 0), whole, height)
+            with fb.if_(fb.icmp("ne", begin, end)):
+                left = fb.sub(height, begin)
+                lower = fb.smax(fb.smin(fb.sub(left, MATRIX), MATRIX), 1)
+                self._shape_registers((fb.smin(left, MATRIX), lower))
+                with fb.loop(begin, end, BLOCK, nonempty=True) as row:
+                    # The lower register has the last row, again, if there is no other.
+                    self._compute((row, fb.smin(fb.add(row, MATRIX), fb.sub(height, 1))))
 
     def _shape_registers(self, heights: Sequence[Value]) -> None:
         """Says how many rows of how many bytes each register has, which makes all of them 0."""
         fb, whole, columns = self._fb, constant(I64, MATRIX), self._columns
         fb.memset(self._shapes, 0, _SHAPES_BYTES, align=_SHAPES_BYTES)
         fb.store(constant(I8, 1), self._shapes, 1)
-        shapes = {
-            _sums(row, column): (heights[row], self._widths[column])
-            for row in range(len(heights))
-            for column in columns
-        }
+        rows = range(len(heights))
+        shapes = {_sums(row, column): (heights[row], self._widths[column]) for row in rows for column in columns}
         shapes |= {_LEFT + row: (height, whole) for row, height in enumerate(heights)}
         shapes |= {_RIGHT + column: (whole, self._widths[column]) for column in columns}
         for register, (height, words) in shapes.items():
@@ -125,10 +121,9 @@ class _Part:
             fb.store(fb.trunc(height, I8), fb.gep(I8, self._shapes, _HEIGHTS + register), 1)
         fb.intrinsic("x86.ldtilecfg", VOID, (self._shapes,), ())
 
-    def _compute(self, first: Value, down: int) -> None:
-        """The sums of one or two registers of rows from one on."""
+    def _compute(self, rows: Sequence[Value]) -> None:
+        """The sums of registers of rows, each from one on."""
         fb, math, kept = self._fb, self._math, self._builder.kept
-        rows = [fb.add(first, MATRIX * number) for number in range(down)]
         lines = [math.address(kept, self._a, fb.mul(row, self._a_row)) for row in rows]
         sums = {
             _sums(row, column): math.address(kept, self._c, fb.add(fb.mul(place, self._c_row), MATRIX * column))
