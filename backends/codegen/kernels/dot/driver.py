@@ -10,6 +10,7 @@ from functools import partial
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.computed_operand import ComputedOperand, is_computed_operand
 from xlalite.backends.codegen.kernels.dot.converter import converter
+from xlalite.backends.codegen.kernels.dot.exponent_scan import exponent_scan
 from xlalite.backends.codegen.kernels.dot.finish import Area
 from xlalite.backends.codegen.kernels.dot.layout import (
     DotLayout,
@@ -261,6 +262,21 @@ class Driver:
             source = piece.lhs if self._computed_lhs is None else partial(self._computed_lhs.compute, area.product)
             with self._where(is_new[0], is_always=plan.row_units > 1 or plan.column_units == 1):
                 self._packs.pack(layout.lhs, source, (area.row, area.height), (start, depth))
+        elif layout.lhs.least_offset is not None:
+            with self._where(is_new[0], is_always=plan.row_units > 1 or plan.column_units == 1):
+                self._scan(piece, start, depth, layout.lhs.least_offset)
+
+    def _scan(self, piece: _Piece, start: Scalar, depth: Scalar, least_offset: int) -> None:
+        """Finds the least exponent of all that lies between the first and the last element of a left operand's part."""
+        fb, plan, math, area = self._fb, self._plan, self._math, piece.area
+        matrix, memory = plan.view.lhs, representation(plan.numbers.lhs).memory
+        first = math.add(matrix.outer.place(math, area.row), matrix.depth.place(math, start))
+        ends = math.subtract(math.add(area.row, area.height), 1), math.subtract(math.add(start, depth), 1)
+        last = math.add(matrix.outer.place(math, ends[0]), matrix.depth.place(math, ends[1]))
+        scan = exponent_scan(self._module, plan.lanes)
+        count = math.value(math.add(math.subtract(last, first), 1))
+        found = fb.call_pointer(self._callee(scan), I32, (math.address(memory, piece.lhs, first), count))
+        fb.store(found, self._place(least_offset), 4)
 
     def _where(self, condition: Value | None, *, is_always: bool) -> AbstractContextManager[None]:
         """A branch, but where a condition always holds and the code is for these sizes alone."""

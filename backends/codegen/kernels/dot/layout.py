@@ -170,7 +170,7 @@ def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
             streams=plan.streams,
         )
     if plan.numbers.in_matrices:
-        return MatrixTile(rows=BLOCK, columns=_up(columns, plan.lanes), lanes=plan.lanes, chains=1)
+        return _matrix_tile(MatrixTile, plan, columns, BLOCK)
     return _outer_tile(plan, layout, rows, columns)
 
 
@@ -178,7 +178,20 @@ def widened_tile_of(plan: DotPlan, layout: DotLayout, columns: int) -> Tile:
     """The tile of so many columns, and of all numbers of rows, for numbers that words are not right for."""
     if not plan.numbers.in_matrices:
         return _outer_tile(plan, layout, plan.rows, columns)
-    return WidenedMatrixTile(rows=_WIDENED_ROWS, columns=_up(columns, plan.lanes), lanes=plan.lanes, chains=1)
+    return _matrix_tile(WidenedMatrixTile, plan, columns, _WIDENED_ROWS)
+
+
+def _matrix_tile(
+    kind: type[MatrixTile] | type[WidenedMatrixTile], plan: DotPlan, columns: int, rows: int
+) -> MatrixTile | WidenedMatrixTile:
+    return kind(
+        rows=rows,
+        columns=_up(columns, plan.lanes),
+        lanes=plan.lanes,
+        chains=1,
+        is_packed=plan.packs_lhs,
+        has_runs=_run(plan) > 0,
+    )
 
 
 def _outer_tile(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> OuterTile:
@@ -252,7 +265,10 @@ def _operand(plan: DotPlan, *, left: bool, offset: int) -> OperandLayout:
     step = plan.rows if left else plan.columns
     if not (plan.packs_lhs if left else plan.packs_rhs):
         room = _up(plan.view.k * _ADDRESS_BYTES, _ALIGNMENT) if matrix.looked_up else 0
-        return OperandLayout(None, matrix.outer.stride, matrix.depth.stride, step * matrix.spacing, 0, offset, room)
+        least_offset = offset if plan.numbers.widened is not None else None
+        room += _ALIGNMENT if least_offset is not None else 0
+        tile = step * matrix.spacing
+        return OperandLayout(None, matrix.outer.stride, matrix.depth.stride, tile, 0, offset, room, least_offset)
     dtype = plan.numbers.lhs if left else plan.numbers.rhs
     extent = plan.unit_rows if left else plan.unit_columns
     size, lanes = plan.numbers.kept.size_bytes, plan.lanes

@@ -12,16 +12,17 @@ from typing import ClassVar
 from xlalite.backends.codegen.kernels.dot.tile import Tile, TileBuilder
 from xlalite.backends.codegen.kernels.dot.words import MATRIX, Words
 from xlalite.backends.codegen.kernels.scalars import Scalars
-from xlalite.backends.codegen.llvm import I1, I8, I16, I64, VOID, Value, array, constant
+from xlalite.backends.codegen.llvm import I1, I8, I16, I64, VOID, FunctionBuilder, Value, array, constant
 from xlalite.hlo.records import dataclass
 
 BLOCK = 2 * MATRIX
 """Rows, and columns, of which sums are in registers at a time."""
 
-_STEPS = 16
-"""Words, in rows of registers, for which 32 columns stay in the nearest cache while all rows are read: 32 KiB."""
+_STEPS = 20
+"""Words, in rows of registers, for which 32 columns stay in the nearest cache while all rows are read: 40 KiB."""
 
-_WORD_BYTES = 4
+WORD_BYTES = 4
+_ROW_BYTES = MATRIX * WORD_BYTES
 _SHAPES_BYTES, _ROW_SIZES, _HEIGHTS = 64, 16, 48
 """Where the shapes of registers stand in what describes them: the bytes of each one's rows, and how many rows."""
 _LEFT, _RIGHT = 4, 6
@@ -31,80 +32,111 @@ _PRODUCTS = {(True, True): "tdpbssd", (True, False): "tdpbsud", (False, True): "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixTile(Tile):
-    """A tile of rows in lines of words, 32 after others, and of up to 32 columns in a panel.
+    """A tile of rows of words, 32 after others, and of up to 32 columns in a panel.
 
     It takes what an `OuterTile` does, and is told how many rows and columns there are; whether there are more than 16
     columns is known.
+
+    Attributes:
+        is_packed: Whether rows of a are in lines of words; else where the program has them, in terms.
+        has_runs: Whether columns of a lie in several runs, which are two arguments more; of whole rows of registers.
     """
 
     name: ClassVar[str] = "dot_matrices"
     arguments: ClassVar[int] = 7
 
+    is_packed: bool
+    has_runs: bool
+
+    @property
+    def argument_count(self) -> int:
+        """With those about runs."""
+        return self.arguments + 2 * self.has_runs
+
     def emit(self, builder: TileBuilder) -> None:
         """Stores the sums of all terms, or adds them to others."""
-        fb = builder.fb
-        fb.as_written()
-        a, b, c, words, adds, a_row, _, b_depth, c_row, _, width, height = fb.parameters
-        steps = fb.udiv(fb.add(words, MATRIX - 1), MATRIX)
-        with fb.carried_loop(0, steps, _STEPS, [a, b, adds], nonempty=True) as loop:
-            a, b, adds = loop.values
-            now = fb.smin(fb.sub(steps, loop.index), _STEPS)
-            part = _Part(builder, (a, b, c), (a_row, b_depth, c_row), now, adds, width, self.columns // MATRIX)
-            part.emit(height)
-            behind = MATRIX * _STEPS
-            after = fb.gep(builder.kept, b, fb.mul(b_depth, behind), inbounds=False)
-            loop.yield_(fb.gep(builder.kept, a, behind, inbounds=False), after, constant(I1, 1))
-        fb.intrinsic("x86.tilerelease", VOID, (), ())
+        builder.fb.as_written()
+        _Call(builder, self).emit()
 
 
-class _Part:
-    """Emits the sums of a part of the words.
+class Rows:
+    """Emits where rows of a left operand lie, by the rows of registers that they are made of.
 
-    Args:
-        builder: Where to.
-        places: Where both operands, and the sums, begin.
-        lines: The distance of rows of a, of words of b, and of rows of c.
-        steps: How many rows of registers the words are.
-        adds: Whether sums are added to those in c.
-        width: How many columns there are.
-        across: How many registers they take.
+    Attributes:
+        line_bytes: The distance of rows.
     """
 
-    def __init__(
-        self,
-        builder: TileBuilder,
-        places: tuple[Value, Value, Value],
-        lines: tuple[Value, Value, Value],
-        steps: Value,
-        adds: Value,
-        width: Value,
-        across: int,
-    ) -> None:
+    def __init__(self, builder: TileBuilder, place: Value, row: Value, runs: Sequence[Value], is_packed: bool) -> None:
+        """Takes a row's distance, and the length of runs and what lies between them, in words or terms."""
+        assert builder.numbers.words is not None, "a product in words"
+        self._fb = fb = builder.fb
+        self._place = place
+        size = WORD_BYTES if is_packed else builder.numbers.words.part.size_bytes
+        self.line_bytes = fb.mul(row, size)
+        self._runs = tuple(fb.mul(one, size) for one in runs)
+
+    def line(self, row: Value) -> Value:
+        """Where a row begins."""
+        return self._fb.gep(I8, self._place, self._fb.mul(row, self.line_bytes))
+
+    def offset(self, step: Value) -> tuple[Value, ...]:
+        """How far behind that the row of a register begins; of runs, also what is left of its own, in bytes."""
+        fb, behind = self._fb, self._fb.mul(step, _ROW_BYTES)
+        if not self._runs:
+            return (behind,)
+        run, jump = self._runs
+        return fb.add(behind, fb.mul(fb.udiv(behind, run), jump)), fb.sub(run, fb.urem(behind, run))
+
+    def next(self, offset: Value, left: Value | None = None) -> tuple[Value, ...]:
+        """The same of the step behind."""
+        fb, behind = self._fb, self._fb.add(offset, _ROW_BYTES)
+        if left is None:
+            return (behind,)
+        run, jump = self._runs
+        rest = fb.sub(left, _ROW_BYTES)
+        is_end = fb.icmp("eq", rest, 0)
+        return fb.add(behind, fb.select(is_end, jump, constant(I64, 0))), fb.select(is_end, run, rest)
+
+
+class _Call:
+    """Emits what a tile does."""
+
+    def __init__(self, builder: TileBuilder, tile: MatrixTile) -> None:
         self._builder = builder
         self._fb = fb = builder.fb
-        self._math = Scalars(fb)
-        self._a, self._b, self._c = places
-        self._a_row, self._b_depth, self._c_row = lines
-        self._steps, self._adds = steps, adds
-        self._columns = range(across)
-        whole = [constant(I64, MATRIX)] * (across - 1)
+        a, self._b, self._c, words, self._adds, a_row, _, self._b_depth, self._c_row, _, width, height, *runs = (
+            fb.parameters
+        )
+        self._rows = Rows(builder, a, a_row, runs, tile.is_packed)
+        self._steps = fb.udiv(fb.add(words, MATRIX - 1), MATRIX)
+        self._height = height
+        self._columns = range(tile.columns // MATRIX)
+        whole = [constant(I64, MATRIX)] * (len(self._columns) - 1)
         self._widths = [*whole, fb.sub(width, MATRIX * len(whole))]
         self._shapes = fb.alloca(array(I8, _SHAPES_BYTES), align=_SHAPES_BYTES)
 
-    def emit(self, height: Value) -> None:
-        """Of 32 rows after others, then of what is left."""
-        fb = self._fb
-        whole = fb.sub(height, fb.urem(height, BLOCK))
+    def emit(self) -> None:
+        """Blocks of up to 32 rows, as high as each other, then what is left; for each of these some words at a time."""
+        fb, height = self._fb, self._height
+        block = _even(fb, height, BLOCK)
+        whole = fb.sub(height, fb.urem(height, block))
         with fb.loop(0, 2) as number:
             begin = fb.mul(whole, number)
             end = fb.select(fb.icmp("eq", number, 0), whole, height)
             with fb.if_(fb.icmp("ne", begin, end)):
-                left = fb.sub(height, begin)
-                lower = fb.smax(fb.smin(fb.sub(left, MATRIX), MATRIX), 1)
-                self._shape_registers((fb.smin(left, MATRIX), lower))
-                with fb.loop(begin, end, BLOCK, nonempty=True) as row:
-                    # The lower register has the last row, again, if there is no other.
-                    self._compute((row, fb.smin(fb.add(row, MATRIX), fb.sub(height, 1))))
+                rows = fb.smin(fb.sub(end, begin), block)
+                self._shape_registers((fb.smin(rows, MATRIX), fb.smax(fb.sub(rows, MATRIX), 1)))
+                step = _even(fb, self._steps, _STEPS)
+                with fb.carried_loop(0, self._steps, step, [self._b, self._adds], nonempty=True) as parts:
+                    panel, adds = parts.values
+                    steps = fb.smin(fb.sub(self._steps, parts.index), step)
+                    with fb.loop(begin, end, block, nonempty=True) as row:
+                        # The lower register has the last row, again, if there is no other.
+                        lower = fb.add(row, fb.smin(fb.sub(rows, 1), constant(I64, MATRIX)))
+                        self._compute((row, lower), panel, (parts.index, steps), adds)
+                    behind = fb.mul(self._b_depth, fb.mul(step, MATRIX))
+                    parts.yield_(fb.gep(self._builder.kept, panel, behind, inbounds=False), constant(I1, 1))
+        fb.intrinsic("x86.tilerelease", VOID, (), ())
 
     def _shape_registers(self, heights: Sequence[Value]) -> None:
         """Says how many rows of how many bytes each register has, which makes all of them 0."""
@@ -116,15 +148,15 @@ class _Part:
         shapes |= {_LEFT + row: (height, whole) for row, height in enumerate(heights)}
         shapes |= {_RIGHT + column: (whole, self._widths[column]) for column in columns}
         for register, (height, words) in shapes.items():
-            size = fb.trunc(fb.mul(words, _WORD_BYTES), I16)
+            size = fb.trunc(fb.mul(words, WORD_BYTES), I16)
             fb.store(size, fb.gep(I8, self._shapes, _ROW_SIZES + 2 * register), 2)
             fb.store(fb.trunc(height, I8), fb.gep(I8, self._shapes, _HEIGHTS + register), 1)
         fb.intrinsic("x86.ldtilecfg", VOID, (self._shapes,), ())
 
-    def _compute(self, rows: Sequence[Value]) -> None:
-        """The sums of registers of rows, each from one on."""
-        fb, math, kept = self._fb, self._math, self._builder.kept
-        lines = [math.address(kept, self._a, fb.mul(row, self._a_row)) for row in rows]
+    def _compute(self, rows: Sequence[Value], panel: Value, steps: tuple[Value, Value], adds: Value) -> None:
+        """The sums of registers of rows, each from one on, over some rows of registers of words, from one on."""
+        fb, math, kept = self._fb, Scalars(self._fb), self._builder.kept
+        lines = [self._rows.line(row) for row in rows]
         sums = {
             _sums(row, column): math.address(kept, self._c, fb.add(fb.mul(place, self._c_row), MATRIX * column))
             for row, place in enumerate(rows)
@@ -132,25 +164,29 @@ class _Part:
         }
         for register in sums:
             fb.intrinsic("x86.tilezero", VOID, (constant(I8, register),), ())
-        with fb.if_(self._adds):
+        with fb.if_(adds):
             for register, place in sums.items():
                 self._move("tileloadd64", register, place, self._c_row)
-        with fb.carried_loop(0, self._steps, 1, [*lines, self._b], nonempty=True) as loop:
-            *now, panel = loop.values
+        first, count = steps
+        with fb.carried_loop(0, count, 1, [panel, *self._rows.offset(first)], nonempty=True) as loop:
+            panel, *now = loop.values
             for column in self._columns:
                 self._move("tileloadd64", _RIGHT + column, fb.gep(kept, panel, MATRIX * column), self._b_depth)
-            for row, line in enumerate(now):
-                self._move("tileloadd64", _LEFT + row, line, self._a_row)
+            for row, line in enumerate(lines):
+                place = fb.gep(I8, line, now[0])
+                self._load(_LEFT + row, place, self._rows.line_bytes)
                 for column in self._columns:
                     self._multiply(_sums(row, column), _LEFT + row, _RIGHT + column)
-            after = [fb.gep(kept, line, MATRIX) for line in now]
-            loop.yield_(*after, fb.gep(kept, panel, fb.mul(self._b_depth, MATRIX)))
+            loop.yield_(fb.gep(kept, panel, fb.mul(self._b_depth, MATRIX)), *self._rows.next(*now))
         for register, place in sums.items():
             self._move("tilestored64", register, place, self._c_row)
 
+    def _load(self, register: int, place: Value, line_bytes: Value) -> None:
+        self._fb.intrinsic("x86.tileloadd64", VOID, (constant(I8, register), place, line_bytes), ())
+
     def _move(self, operation: str, register: int, place: Value, words: Value) -> None:
         fb = self._fb
-        fb.intrinsic(f"x86.{operation}", VOID, (constant(I8, register), place, fb.mul(words, _WORD_BYTES)), ())
+        fb.intrinsic(f"x86.{operation}", VOID, (constant(I8, register), place, fb.mul(words, WORD_BYTES)), ())
 
     def _multiply(self, total: int, lhs: int, rhs: int) -> None:
         numbers = self._builder.numbers
@@ -163,3 +199,9 @@ class _Part:
 def _sums(row: int, column: int) -> int:
     """The register of the sums of a register of rows and one of columns."""
     return 2 * row + column
+
+
+def _even(fb: FunctionBuilder, count: Value, most: int) -> Value:
+    """The size of parts of a count, as large as each other but for the last one, and at most so large."""
+    parts = fb.udiv(fb.add(count, most - 1), most)
+    return fb.udiv(fb.sub(fb.add(count, parts), 1), parts)

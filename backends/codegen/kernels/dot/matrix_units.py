@@ -23,7 +23,7 @@ _PART_CYCLES = 10_000.0
 
 
 def matrix_units(
-    view: DotView, tiling: Tiling, packing: OperandCycles, words: int, most_parts: int, most_pieces: int
+    view: DotView, tiling: Tiling, packing: OperandCycles, words: int, row_run: int, most_parts: int, most_pieces: int
 ) -> tuple[int, int, int]:
     """Rows and columns of a piece of work, and parts of its depth.
 
@@ -34,23 +34,25 @@ def matrix_units(
         tiling: Its tiles.
         packing: The cycles to pack each operand once.
         words: What is packed of a row at a time.
+        row_run: Rows of which those of a piece are a multiple, if there are several such.
         most_parts: Parts that the depth may have.
         most_pieces: Pieces that are enough.
     """
 
-    def limited(size: int, most_bytes: int) -> int:
-        most = max(most_bytes // (words * BITS // 8) // BLOCK, 1) * BLOCK
-        return _part(size, -(-size // most))
+    def limited(size: int, most_bytes: int, step: int) -> int:
+        most = max(most_bytes // (words * BITS // 8) // step, 1) * step
+        return _part(size, -(-size // most), step)
 
     def may_halve(pieces: int, cycles: float, least: float) -> bool:
         count = view.batch_count * pieces
         return count < most_pieces and cycles * view.batch_count >= 2 * count * least
 
-    rows = limited(view.m, _PACKED_BYTES)
-    columns = limited(view.n, _PACKED_BYTES if rows == view.m else _MOST_RHS_BYTES)
+    step = row_run if row_run < view.m else BLOCK
+    rows = limited(view.m, _PACKED_BYTES, step)
+    columns = limited(view.n, _PACKED_BYTES if rows == view.m else _MOST_RHS_BYTES, BLOCK)
     down, across = -(-view.m // rows), -(-view.n // columns)
     while may_halve(down * across, tiling.cycles, _UNIT_CYCLES):
-        fewer_rows, fewer_columns = _part(view.m, 2 * down), _part(view.n, 2 * across)
+        fewer_rows, fewer_columns = _part(view.m, 2 * down, step), _part(view.n, 2 * across, BLOCK)
         if fewer_columns < columns and (across == 1 or columns > rows or fewer_rows == rows):
             columns, across = fewer_columns, -(-view.n // fewer_columns)
         elif fewer_rows < rows:
@@ -63,6 +65,6 @@ def matrix_units(
     return rows, columns, parts
 
 
-def _part(size: int, parts: int) -> int:
-    """One of so many parts of a size in whole blocks, or all of it if there is one."""
-    return size if parts == 1 else min(-(-size // (parts * BLOCK)) * BLOCK, size)
+def _part(size: int, parts: int, step: int) -> int:
+    """One of so many parts of a size in whole steps, or all of it if there is one."""
+    return size if parts == 1 else min(-(-size // (parts * step)) * step, size)

@@ -18,6 +18,7 @@ from xlalite.backends.codegen.kernels.dot.reading import (
     LEAST_RUN,
     RUN_BYTES,
     depth_limit,
+    depth_of_rows,
     depth_where_it_lies,
     even_depth,
     is_fetched_ahead,
@@ -44,6 +45,9 @@ _MOST_WORDS = 768
 
 _PUT_TOGETHER = 2.0
 """How many times as long it takes to pack a vector of words."""
+
+_SCAN = 3.0
+"""Cycles to look at the exponents of a vector."""
 
 _WHOLE = 2.0
 """How many times as long a multiplication with addition of integers takes."""
@@ -171,8 +175,10 @@ class DotPlan:
 
     @property
     def row_step(self) -> int:
-        """Rows of which those of a piece are a multiple."""
-        return self.row_run if self.row_run < self.view.m else self.rows
+        """Rows of which those of a piece are a multiple; tiles in registers of matrices have any number."""
+        if self.row_run < self.view.m:
+            return self.row_run
+        return min(self.rows, MATRIX) if self.numbers.in_matrices else self.rows
 
     @property
     def depth_units(self) -> int:
@@ -214,7 +220,10 @@ def _plan(view: DotView, numbers: Numbers, target: TargetInfo, may_overlap: bool
     if _is_stream(view, numbers, lanes, target):
         return _stream(view, replace(numbers, words=None), lanes, target)
     if numbers.word > 1:
-        choices = [_in_words(view, numbers, lanes, target)]
+        if numbers.in_matrices:
+            choices = [*_in_matrices(view, numbers, lanes)]
+        else:
+            choices = [_in_words(view, numbers, lanes, target)]
         if numbers.kept.is_float or view.m <= FEW_ROWS:
             # Integers that are used often are never quicker one by one.
             choices.append(_plan(view, replace(numbers, words=None), target, may_overlap))
@@ -239,21 +248,36 @@ def _swapped(numbers: Numbers) -> Numbers:
 
 def _in_words(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> DotPlan:
     """Both operands in words, tiles as if a word were a term."""
-    word, most = numbers.word, _MOST_WORDS
-    in_words = replace(view, k=-(-view.k // word))
-    if numbers.in_matrices:
-        best, most = matrix_tiling(in_words), MOST_WORDS
-    else:
-        tilings = outer_tilings(Form.COLUMNS, in_words, lanes, target, view.m, 0, packs_lhs=True)
-        best = min(tilings, key=lambda tiling: tiling.cycles)
-    packing = OperandCycles(
-        _PUT_TOGETHER * operand_cycles(view.lhs, view.m, -(-view.k // word), lanes, is_direct=True),
-        _PUT_TOGETHER * operand_cycles(view.rhs, view.n, -(-view.k // word), lanes, is_direct=True),
-    )
-    pieces = -(-view.k // (most * word))
-    step = word * MATRIX if pieces > 1 and numbers.in_matrices else word
-    depth = max(1, -(-view.k // (pieces * step)) * step) if view.k else 1
+    word = numbers.word
+    tilings = outer_tilings(Form.COLUMNS, replace(view, k=-(-view.k // word)), lanes, target, view.m, 0, packs_lhs=True)
+    best = min(tilings, key=lambda tiling: tiling.cycles)
+    pieces = -(-view.k // (_MOST_WORDS * word))
+    depth = max(1, -(-view.k // (pieces * word)) * word) if view.k else 1
+    packing = _packing_of_words(view, numbers, lanes, packs_lhs=True)
     return _finished(Form.COLUMNS, view, numbers, lanes, best, packing, depth, view.m)
+
+
+def _in_matrices(view: DotView, numbers: Numbers, lanes: int) -> Iterator[DotPlan]:
+    """Both operands in words that registers of matrices hold; the left one packed, and where it lies, if they may."""
+    row = numbers.word * MATRIX
+    pieces = max(-(-view.k // (MOST_WORDS * numbers.word)), 1)
+    depth = max(-(-view.k // (pieces * row)) * row if pieces > 1 else view.k, 1)
+    depths = {True: (depth, view.m), False: (depth_of_rows(view, numbers, depth), view.lhs.outer.run)}
+    for packs_lhs, (depth, row_run) in depths.items():
+        if depth:
+            tiling = matrix_tiling(replace(view, k=-(-view.k // numbers.word)), row_run)
+            packing = _packing_of_words(view, numbers, lanes, packs_lhs=packs_lhs)
+            yield _finished(Form.COLUMNS, view, numbers, lanes, tiling, packing, depth, row_run)
+
+
+def _packing_of_words(view: DotView, numbers: Numbers, lanes: int, *, packs_lhs: bool) -> OperandCycles:
+    words = -(-view.k // numbers.word)
+    lhs = _PUT_TOGETHER * operand_cycles(view.lhs, view.m, words, lanes, is_direct=True) if packs_lhs else 0.0
+    rhs = _PUT_TOGETHER * operand_cycles(view.rhs, view.n, words, lanes, is_direct=True)
+    # Of what is not packed, somebody has to find how small its numbers are.
+    is_scanned = not packs_lhs and numbers.widened is not None
+    scanned = view.lhs.outer.span + view.lhs.depth.span if is_scanned else 0
+    return OperandCycles(lhs, rhs, _SCAN * scanned / (lanes * numbers.word))
 
 
 def _is_stream(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> bool:
@@ -360,7 +384,7 @@ def _finished(
     most_parts = most_parts if form is Form.COLUMNS else 1
     words = -(-unit_depth // numbers.word)
     if numbers.in_matrices:
-        rows, columns, parts = matrix_units(view, tiling, packing, words, most_parts, _PIECES)
+        rows, columns, parts = matrix_units(view, tiling, packing, words, row_run, most_parts, _PIECES)
     else:
         rows, columns, parts = _units(view, lanes, tiling, packing, words, row_run, most_parts)
     cycles = tiling.cycles + packing.lhs * -(-view.n // columns) + packing.rhs * -(-view.m // rows)

@@ -146,16 +146,16 @@ def inner_tilings(view: DotView, lanes: int, target: TargetInfo) -> Iterator[Til
         yield Tiling(rows, columns, chains, work * (1 + VARIANT * (len(pieces) - 1)))
 
 
-def matrix_tiling(view: DotView) -> Tiling:
-    """The tile in registers of matrices; the depth is in words."""
-    rows = -(-view.m // -(-view.m // _MATRIX_ROWS))
-    rows = rows if rows == view.m else -(-rows // BLOCK) * BLOCK
+def matrix_tiling(view: DotView, row_run: int) -> Tiling:
+    """The tile in registers of matrices; the depth is in words, and rows lie in runs."""
+    rows = -(-row_run // -(-row_run // _MATRIX_ROWS))
+    rows = rows if rows == row_run else -(-rows // BLOCK) * BLOCK
     columns, steps, panels = min(view.n, BLOCK), -(-view.k // MATRIX), -(-view.n // MATRIX)
     # Each step takes as long as its rows, or as it takes to read the columns.
-    step = sum(max(2 * min(view.m - first, MATRIX), MATRIX) for first in range(0, view.m, MATRIX))
-    calls = -(-view.m // rows) * -(-view.n // columns)
-    work = panels * (step * steps + 2 * view.m) + calls * _CALL
-    return Tiling(rows, columns, 1, float(work))
+    step = sum(max(2 * min(row_run - first, MATRIX), MATRIX) for first in range(0, row_run, MATRIX))
+    calls = -(-row_run // rows) * -(-view.n // columns)
+    work = panels * (step * steps + 2 * row_run) + calls * _CALL
+    return Tiling(rows, columns, 1, float(work * (view.m // row_run)))
 
 
 def _pieces(

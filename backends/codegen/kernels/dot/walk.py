@@ -86,12 +86,15 @@ class Walk:
         return 1 + sum((size - 1) * abs(stride) for size, stride in self.steps)
 
     @property
+    def is_forward(self) -> bool:
+        """Whether every position lies behind all before it, or where its neighbour does."""
+        inner = (Walk(self.steps[number + 1 :]).span for number in range(len(self.steps) - 1))
+        return self.stride >= 0 and all(stride >= span for (_, stride), span in zip(self.steps, inner, strict=False))
+
+    @property
     def bridged(self) -> Walk | None:
         """Through all elements of memory between the first one and the last; None if it does not only go forward."""
-        for number, (_, stride) in enumerate(self.steps[:-1]):
-            if stride < Walk(self.steps[number + 1 :]).span:
-                return None
-        return Walk(((self.span, 1),)) if self.is_contiguous else None
+        return Walk(((self.span, 1),)) if self.is_contiguous and self.is_forward else None
 
     def is_even(self, step: int) -> bool:
         """Whether every `step` positions lie in one run, or are whole runs equally far apart."""

@@ -9,31 +9,46 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from xlalite.backends.codegen.kernels.dot.matrix_tile import WORD_BYTES, Rows
 from xlalite.backends.codegen.kernels.dot.tile import Tile, TileBuilder
 from xlalite.backends.codegen.kernels.dot.words import MATRIX, first_term, last_term
 from xlalite.backends.codegen.kernels.scalars import Scalars
-from xlalite.backends.codegen.llvm import I32, Value
+from xlalite.backends.codegen.llvm import I8, I16, I32, Value
 from xlalite.hlo.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WidenedMatrixTile(Tile):
-    """A tile that takes what a `MatrixTile` does; its rows are computed at a time, of any number."""
+    """A tile that takes what a `MatrixTile` does; its rows are computed at a time, of any number.
+
+    Attributes:
+        is_packed: Whether rows of a are in lines of words; else where the program has them, in terms.
+        has_runs: Whether columns of a lie in several runs, which are two arguments more.
+    """
 
     name: ClassVar[str] = "dot_widened_matrices"
     arguments: ClassVar[int] = 7
+
+    is_packed: bool
+    has_runs: bool
+
+    @property
+    def argument_count(self) -> int:
+        """With those about runs."""
+        return self.arguments + 2 * self.has_runs
 
     def emit(self, builder: TileBuilder) -> None:
         """Stores the sums of all terms, or adds them to others; of the last row again where rows do not divide all."""
         fb, math, kept = builder.fb, Scalars(builder.fb), builder.kept
         fb.as_written()
-        a, b, c, words, adds, a_row, _, b_depth, c_row, _, width, height = fb.parameters
+        a, b, c, words, adds, a_row, _, b_depth, c_row, _, width, height, *runs = fb.parameters
+        lhs = Rows(builder, a, a_row, runs, self.is_packed)
         starts = range(0, self.columns, self.lanes)
         masks = [builder.below(start, width) for start in starts]
         last = fb.sub(height, 1)
         with fb.loop(0, height, self.rows) as first:
             rows = [fb.smin(fb.add(first, number), last) for number in range(self.rows)]
-            lines = [math.address(kept, a, fb.mul(row, a_row)) for row in rows]
+            lines = [lhs.line(row) for row in rows]
             places = [
                 (math.address(kept, c, fb.add(fb.mul(row, c_row), start)), mask)
                 for row in rows
@@ -44,11 +59,13 @@ class WidenedMatrixTile(Tile):
             before = [builder.load(place, mask) for (place, _), mask in zip(places, seen, strict=True)]
             with fb.carried_loop(0, words, MATRIX, before) as groups:
                 sums = builder.zeros(2 * len(places))
+                offset, *_ = lhs.offset(fb.udiv(groups.index, MATRIX))
                 end = fb.smin(fb.add(groups.index, MATRIX), words)
                 with fb.carried_loop(groups.index, end, 1, sums, nonempty=True) as terms:
                     panel = math.address(kept, b, fb.mul(terms.index, b_depth))
                     columns = [builder.load(math.address(kept, panel, start), None, I32) for start in starts]
-                    words_of_rows = [fb.load(I32, fb.gep(kept, line, terms.index), 4) for line in lines]
+                    behind = fb.add(offset, fb.mul(fb.sub(terms.index, groups.index), WORD_BYTES))
+                    words_of_rows = [fb.load(I32, fb.gep(I8, line, behind), I16.size_bytes) for line in lines]
                     terms.yield_(*self._step(builder, words_of_rows, columns, terms.values))
                 firsts, lasts = terms.results[: len(places)], terms.results[len(places) :]
                 both = map(builder.numbers.add, [fb] * len(places), firsts, lasts)

@@ -80,7 +80,7 @@ def test_results_of_other_widths_wrap(check: Any, rng: np.random.Generator, resu
     check(text, *(rng.integers(*FULL[lhs], sizes).astype(DType(lhs).numpy) for sizes in ((9, 70), (70, 20))))
 
 
-@pytest.mark.parametrize("inputs", [3, 8])
+@pytest.mark.parametrize("inputs", [3, 8, 64])
 @pytest.mark.parametrize("labels", ["b01f_01io->b01f", "bf01_oi01->bf01"])
 def test_convolutions(check: Any, kernels: Any, rng: np.random.Generator, labels: str, inputs: int) -> None:
     image, kernel, result = (

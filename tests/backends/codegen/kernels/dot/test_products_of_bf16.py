@@ -113,6 +113,27 @@ ENTRY e {{
     assert kernels(check(text, numbers(rng, image), numbers(rng, kernel), ulps=64)) == ["dot"]
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e-25])
+@pytest.mark.parametrize(
+    "window", ["size=3x3", "size=2x3 stride=2x1 pad=1_0x1_1", "size=3x1 rhs_dilate=2x1", "size=1x1"]
+)
+def test_convolutions_of_rows_where_they_lie(
+    check: Any, kernels: Any, rng: np.random.Generator, window: str, scale: float
+) -> None:
+    """Of numbers so small, too, that pairs of them are not multiplied at once."""
+    sizes = {"size=3x3": (10, 38), "size=1x1": (12, 40), "size=3x1 rhs_dilate=2x1": (8, 40)}.get(window, (6, 40))
+    taps = window.split()[0].removeprefix("size=").replace("x", ",")
+    text = f"""HloModule m
+ENTRY e {{
+  x = bf16[2,12,40,32] parameter(0)
+  k = bf16[{taps},32,40] parameter(1)
+  ROOT c = f32[2,{sizes[0]},{sizes[1]},40] convolution(x, k), window={{{window}}}, dim_labels=b01f_01io->b01f }}"""
+    kernel = [int(tap) for tap in taps.split(",")]
+    arguments = numbers(rng, (2, 12, 40, 32), scale), numbers(rng, (*kernel, 32, 40))
+    for threads in (1, 3):
+        assert kernels(check(text, *arguments, ulps=64, num_threads=threads))[-1] == "dot"
+
+
 @pytest.mark.parametrize(
     ("types", "sizes", "features", "words"),
     [
