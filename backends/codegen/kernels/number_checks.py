@@ -27,7 +27,7 @@ def finite(module: ModuleBuilder, dtype: DType) -> Function:
     exponent = _bits(np.inf, dtype)
 
     def build(fb: FunctionBuilder) -> None:
-        fb.as_written()
+        fb.is_as_written = True
         numbers, count = fb.parameters
         is_finite = constant(I1, 1)
         for greatest in _combined(fb, dtype, numbers, count, exponent, fb.umax):
@@ -42,7 +42,7 @@ def zeros(module: ModuleBuilder, dtype: DType) -> Function:
     magnitude = _bits(-0.0, dtype) - 1
 
     def build(fb: FunctionBuilder) -> None:
-        fb.as_written()
+        fb.is_as_written = True
         numbers, lines, distance, count = fb.parameters
         with fb.loop(0, lines) as line:
             begin = fb.gep(integer(8 * dtype.size_bytes), numbers, fb.mul(line, distance), inbounds=False)

@@ -142,7 +142,7 @@ class _Pad:
     def emit(self) -> None:
         fb = self._fb
         if self._lanes > 1:
-            fb.as_written()
+            fb.is_as_written = True
         else:
             fb.only_calls()
         source, target, begin, end, *sizes = fb.parameters

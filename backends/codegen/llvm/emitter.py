@@ -11,8 +11,8 @@ from xlalite.backends.codegen.llvm.module_symbols import ModuleSymbols
 from xlalite.backends.codegen.llvm.types import I32, PTR, Type
 from xlalite.backends.codegen.llvm.value import Function, Operand, Value, constant
 
-AS_WRITTEN = '"as-written"'
-"""An attribute in the text of modules on which passes over IR would be wasted."""
+AS_WRITTEN = "; Every function is as passes over IR leave it.\n"
+"""Stands in the text of modules on which such passes would be wasted."""
 
 BRIEF = "; Every function is brief.\n"
 """Stands in the text of modules whose code takes longer to improve than that ever gains."""
@@ -88,6 +88,7 @@ class Emitter:
         origins: values that others were made of, by whatever their maker finds them with again.
         is_brief: whether the function has little to do, but for what it calls, and LLVM would gain nothing by
             optimising it.
+        is_as_written: whether LLVM's passes over IR would find nothing to improve in the function.
         has_loops: whether a loop was written.
         is_strength_reduced: whether LLVM may see how places move in all loops; worth its time where there are more
             places than registers, or where loops inside of loops have few iterations.
@@ -115,6 +116,7 @@ class Emitter:
         self._contract_flags = " contract" if contract else ""
         self.origins: dict[Hashable, Value] = {}
         self.is_brief = False
+        self.is_as_written = False
         self.has_loops = False
         self.is_strength_reduced = False
         self.block = Block("entry")
@@ -241,10 +243,6 @@ class Emitter:
         """
         self.is_brief = True
         self._header += self.module.attribute_reference(("noinline", "optnone"))
-
-    def as_written(self) -> None:
-        """Says that LLVM's passes over IR find nothing to improve in the function's module."""
-        self._header += self.module.attribute_reference((AS_WRITTEN,))
 
     def text(self) -> str:
         """The function's text."""

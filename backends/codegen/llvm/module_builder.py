@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
 from xlalite.backends.codegen.llvm.control_flow import ControlFlow
-from xlalite.backends.codegen.llvm.emitter import BRIEF
+from xlalite.backends.codegen.llvm.emitter import AS_WRITTEN, BRIEF
 from xlalite.backends.codegen.llvm.errors import LLVMBuildError
 from xlalite.backends.codegen.llvm.memory import Memory
 from xlalite.backends.codegen.llvm.module_symbols import ModuleSymbols
@@ -256,7 +256,7 @@ class ModuleBuilder(ModuleSymbols):
         if brief and not self._early and sum(function.line_count for function in brief) < _FEWEST_LINES:
             del pieces[0]
         if len(pieces) == 1 and not self._early:
-            return [_brief(pieces[0]) + self.text()]
+            return [_mark(pieces[0], self._functions) + self.text()]
         return [*self._piece_texts(pieces), *self._early_texts]
 
     def _pieces(self, most_lines: int, threads: int) -> list[list[FunctionBuilder]]:
@@ -306,7 +306,7 @@ class ModuleBuilder(ModuleSymbols):
         needed = [outside[name] for name in named if name in outside]
         needed += [builders[name].declaration for name in named if name in builders and name not in inside]
         name = self.name if functions[0].is_exported else _SHARED
-        return _brief(functions) + self._module_text(name, bodies, needed)
+        return _mark(functions, functions) + self._module_text(name, bodies, needed)
 
     def _module_text(self, name: str, functions: Sequence[str], outside: Iterable[str]) -> str:
         """A module of functions, and of the lines that say what else they name."""
@@ -348,5 +348,10 @@ def _callees_first(functions: Sequence[FunctionBuilder]) -> list[FunctionBuilder
     return list(order)
 
 
-def _brief(functions: Sequence[FunctionBuilder]) -> str:
-    return BRIEF if functions and functions[0].is_brief else ""
+def _mark(piece: Sequence[FunctionBuilder], functions: Iterable[FunctionBuilder]) -> str:
+    """What stands at the head of a module: of a piece, with which all functions stand that are not in another one."""
+    if piece and piece[0].is_brief:
+        return BRIEF
+    callable_ones = [function for function in functions if not function.is_internal]
+    is_as_written = all(function.is_as_written or function.is_brief for function in callable_ones)
+    return AS_WRITTEN if callable_ones and is_as_written else ""

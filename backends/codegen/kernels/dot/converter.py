@@ -24,7 +24,7 @@ def converter(module: ModuleBuilder, numbers: Numbers, lanes: int) -> Function:
         if numbers.stores_sums:
             fb.only_calls()
         else:
-            fb.as_written()
+            fb.is_as_written = True
         with fb.loop(0, height) as row:
             read = fb.gep(kept, sums, fb.mul(row, sums_line))
             write = fb.gep(memory, results, fb.mul(row, line))

@@ -32,7 +32,7 @@ def exponent_scan(module: ModuleBuilder, lanes: int) -> Function:
     wide = vector(I16, parts)
 
     def build(fb: FunctionBuilder) -> None:
-        fb.as_written()
+        fb.is_as_written = True
         source, count = fb.parameters
         step = _VECTORS * parts
         whole = fb.sub(count, fb.urem(count, step))

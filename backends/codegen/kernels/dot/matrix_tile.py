@@ -55,7 +55,7 @@ class MatrixTile(Tile):
 
     def emit(self, builder: TileBuilder) -> None:
         """Stores the sums of all terms, or adds them to others."""
-        builder.fb.as_written()
+        builder.fb.is_as_written = True
         _Call(builder, self).emit()
 
 

@@ -17,7 +17,7 @@ def packer(module: ModuleBuilder, numbers: Numbers, packing: Packing) -> Functio
     key = ("packer", numbers.words if is_word else numbers.kept, packing)
 
     def build(fb: FunctionBuilder) -> None:
-        fb.as_written()
+        fb.is_as_written = True
         fb.ret(kind(fb, numbers, packing).emit())
 
     return module.shared_function(

@@ -102,7 +102,7 @@ class FftKernel(Kernel):
         entry = open_kernel(module, name, self.request)
         fb, own = entry.fb, self.dimensions
         if not own.kind.is_real:  # which LLVM makes 5 % faster
-            fb.as_written()
+            fb.is_as_written = True
         arguments = entry.inputs[0].pointer, entry.outputs[0].pointer, self.batch, (entry.begin, entry.end)
         fork = fork_of(entry, self)
         if self.batch and fork is not None:

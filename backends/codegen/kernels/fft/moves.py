@@ -149,7 +149,7 @@ def _exchange(
     side = lanes.count
 
     def build(inner: FunctionBuilder) -> None:
-        inner.as_written()
+        inner.is_as_written = True
         to, to_part, to_line, origin, part, line = inner.parameters
         with inner.loop(0, 2) as number:
             at = inner.gep(lanes.wide, origin, inner.mul(number, part))
