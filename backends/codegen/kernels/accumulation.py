@@ -78,8 +78,10 @@ class Accumulation(Combiner):
 
     def results(self, scalar: ElementEmitter, registers: Registers, like: Sequence[Element]) -> tuple[Element, ...]:
         """The results out of initial values and of what was accumulated without them."""
-        total = self.combine(scalar, self.starts(scalar), unflatten(registers, like))
-        return self.rounded(scalar, total)
+        starts, accumulated = self.starts(scalar), unflatten(registers, like)
+        if self.monoids is not None and starts == self.identities:
+            return self.rounded(scalar, accumulated)
+        return self.rounded(scalar, self.combine(scalar, starts, accumulated))
 
     def sources(
         self, results: Sequence[Element], source: Callable[[Element], ElementSource]

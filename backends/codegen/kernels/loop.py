@@ -11,7 +11,9 @@ from xlalite.backends.codegen.elements.reduction import SEVERAL_ELEMENTS
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import lane_count, open_kernel
 from xlalite.backends.codegen.kernels.loop_nest import loop_nest, loop_nest_extent
+from xlalite.backends.codegen.kernels.plain_body import is_plain
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
+from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.records import dataclass
 from xlalite.passes.fusion.kernel_shape import KernelShape, result_dims, results_of
@@ -64,9 +66,16 @@ class LoopKernel(Kernel):
                 view.write(emitter.math, index, element, mask)
 
         lanes = lane_count(module, body, dims[-1] if dims else 1)
+        entry.fb.is_as_written = _has_lines_alone(body) and is_plain(body)
         loop_nest(entry, dims, lanes, visit, loop_seams(results, dims), loop_phases(results, dims))
         entry.close()
         return entry.function
+
+
+def _has_lines_alone(body: HloComputation) -> bool:
+    """Whether no array has more dimensions than one."""
+    shapes = (leaf for instruction in body.instructions for _, leaf in instruction.shape.leaves())
+    return all(not shape.is_array or shape.rank <= 1 for shape in shapes)
 
 
 def _elements(emitter: ElementEmitter, result: HloInstruction, index: Index) -> tuple[Element, ...]:

@@ -117,7 +117,8 @@ def test_a_dumped_compilation_parses_and_optimizes_its_code_once(
     count("parse_assembly")
     count("create_new_module_pass_manager")
     options = CompileOptions(debug=DebugOptions(dump_to=str(tmp_path)))
-    get_backend("cpu").compile(parse(SOFTMAX), options)
+    improved = SOFTMAX.replace("f32", "bf16")  # in f32 its code is as LLVM's passes leave it
+    get_backend("cpu").compile(parse(improved), options)
     assert counts == {"parse_assembly": 1, "create_new_module_pass_manager": 1}
     (entry,) = read_contents(tmp_path).modules
     assert {"llvm-before-optimizations", "llvm-after-optimizations", "asm", "object"} < entry.files.keys()

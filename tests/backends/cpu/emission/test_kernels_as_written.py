@@ -1,0 +1,68 @@
+"""Kernels that LLVM's passes over IR leave as they are do without them."""
+
+import numpy as np
+import pytest
+
+from xlalite.backends.base import CompileOptions, get_backend
+from xlalite.backends.codegen.llvm import AS_WRITTEN
+from xlalite.backends.cpu.native.object_code import NEXT_MODULE
+from xlalite.hlo.text import parse
+
+
+def largest_of_rows(dtype: str, columns: int, initial: str = "-inf") -> str:
+    return f"""HloModule m
+    max {{ a = {dtype}[] parameter(0)  b = {dtype}[] parameter(1)  ROOT r = {dtype}[] maximum(a, b) }}
+    ENTRY e {{ x = {dtype}[256,{columns}] parameter(0)
+      low = {dtype}[] constant({initial})
+      ROOT y = {dtype}[256] reduce(x, low), dimensions={{1}}, to_apply=max }}"""
+
+
+def of_elements(operation: str, sizes: str, dtype: str = "f32") -> str:
+    return f"""HloModule m
+    ENTRY e {{ x = {dtype}[{sizes}] parameter(0)
+      z = {dtype}[{sizes}] {operation}(x)
+      ROOT y = {dtype}[{sizes}] add(z, x) }}"""
+
+
+_SUM_OF_COLUMNS = """HloModule m
+    add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }
+    ENTRY e { x = f32[256,512] parameter(0)
+      zero = f32[] constant(0)
+      y = f32[256] reduce(x, zero), dimensions={1}, to_apply=add
+      z = f32[512] reduce(x, zero), dimensions={0}, to_apply=add
+      ROOT t = (f32[256], f32[512]) tuple(y, z) }"""
+
+
+def module_of_kernel(text: str) -> str:
+    """The LLVM module that defines the program's kernel."""
+    ir = get_backend("cpu").compile_to("llvm-before-optimizations", parse(text), CompileOptions(num_threads=1))
+    (found,) = (each for each in ir.text.split(NEXT_MODULE) if "define hidden void @kernel.y_fusion(" in each)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "is_as_written"),
+    [
+        (largest_of_rows("f32", 512), True),
+        (largest_of_rows("f64", 1001), True),
+        (largest_of_rows("f32", 17), False),  # its mask is most of a row
+        (largest_of_rows("s32", 512, "0"), False),
+        (largest_of_rows("bf16", 512), False),
+        (_SUM_OF_COLUMNS, False),  # a kernel that is not stands in the same module
+        (of_elements("exponential", "100000"), True),
+        (of_elements("exponential", "1000,777"), True),
+        (of_elements("sine", "100000"), False),
+        (of_elements("abs", "100000", "s32"), False),
+    ],
+)
+def test_kernels_of_plain_arithmetic_are_as_written(text: str, is_as_written: bool) -> None:
+    assert (AS_WRITTEN in module_of_kernel(text)) is is_as_written
+
+
+@pytest.mark.parametrize(("initial", "is_left_out"), [("-inf", True), ("3", False)])
+def test_an_initial_value_that_changes_nothing_is_left_out(initial, is_left_out, check, rng) -> None:
+    text = largest_of_rows("f32", 512, initial)
+    assert ("call float @llvm.maximum.f32(" not in module_of_kernel(text)) is is_left_out
+    x = rng.normal(size=(256, 512)).astype(np.float32)
+    x[1, 5], x[2], x[3] = np.nan, -np.inf, -0.0
+    check(text, x)
