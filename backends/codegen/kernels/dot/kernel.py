@@ -39,7 +39,7 @@ from xlalite.passes.analysis.cost_analysis import CostAnalysis
 from xlalite.passes.analysis.matrix_products import is_matrix_product
 from xlalite.passes.fusion.kernel_shape import KernelShape, results_of
 
-_LONG_CALL_STEPS = 1024
+_LONG_CALL_STEPS = 512
 """Multiply-adds of vectors from which on loops around tiles take longer to optimise than that ever gains."""
 
 _STACK_BYTES = 64 << 10
@@ -166,10 +166,13 @@ class DotKernel(Kernel):
             return self._call_of_driver(module, name)
         ahead = _AHEAD_BYTES if computed_operands(self.dot) else 0
         entry = open_kernel(module, name, self.request, ahead=ahead)
-        entry.fb.is_strength_reduced = True
         finisher = Finisher(entry, self.request.body, self.dot, self.plan, self.layout)
         only_calls = self._only_calls or (finisher.only_calls and not computed_operands(self.dot))
-        if only_calls and self.plan.parts == 1 and self._tile_steps >= _LONG_CALL_STEPS:
+        only_calls = only_calls and self.plan.parts == 1
+        # Of loops around calls there is little to make, of which LLVM would make places that do not fit into registers.
+        entry.fb.is_as_written = only_calls
+        entry.fb.is_strength_reduced = not only_calls
+        if only_calls and self._tile_steps >= _LONG_CALL_STEPS:
             entry.fb.only_calls()
         if self.plan.extent:
             Driver(module, entry, self._product, Scalars(entry.fb), lambda function: function, finisher.finish).emit()

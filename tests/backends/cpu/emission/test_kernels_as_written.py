@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from xlalite.backends.base import CompileOptions, get_backend
-from xlalite.backends.codegen.llvm import AS_WRITTEN
+from xlalite.backends.codegen.llvm import AS_WRITTEN, BRIEF
 from xlalite.backends.cpu.native.object_code import NEXT_MODULE
 from xlalite.hlo.text import parse
 
@@ -66,3 +66,22 @@ def test_an_initial_value_that_changes_nothing_is_left_out(initial, is_left_out,
     x = rng.normal(size=(256, 512)).astype(np.float32)
     x[1, 5], x[2], x[3] = np.nan, -np.inf, -0.0
     check(text, x)
+
+
+def product(terms: int, after: str) -> str:
+    return f"""HloModule m
+    ENTRY e {{ x = f32[640,{terms}] parameter(0)
+      w = f32[{terms},32] parameter(1)
+      b = f32[32] parameter(2)
+      p = f32[640,32] dot(x, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+      c = f32[640,32] broadcast(b), dimensions={{1}}
+      s = f32[640,32] add(p, c)
+      ROOT y = f32[640,32] {after}(s, c) }}"""
+
+
+@pytest.mark.parametrize(("terms", "mark"), [(8, AS_WRITTEN), (60, BRIEF)])
+def test_loops_around_tiles_are_as_written_and_around_long_ones_brief(terms, mark, check, rng) -> None:
+    text = product(terms, "maximum")
+    assert mark in module_of_kernel(text)
+    shapes = (640, terms), (terms, 32), (32,)
+    check(text, *(rng.normal(size=shape).astype(np.float32) for shape in shapes), ulps=terms)
