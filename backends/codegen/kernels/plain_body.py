@@ -9,10 +9,10 @@ from __future__ import annotations
 from itertools import chain
 
 from xlalite.hlo.ir.computation import HloComputation
-from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.dtype import DType
+from xlalite.hlo.types.shape import Shape, ShapeIndex
 
-_TYPES = (DType.F32, DType.F64)
+_TYPES = frozenset((DType.F32, DType.F64))
 _OPERATIONS = frozenset(
     [
         "parameter",
@@ -38,15 +38,29 @@ _OPERATIONS = frozenset(
         "tanh",
     ]
 )
+_TYPES_BEHIND_PRODUCTS = _TYPES | {DType.PRED}
+_OPERATIONS_BEHIND_PRODUCTS = _OPERATIONS | {"dot", "convolution", "compare", "select"}
 
 
 def is_plain(body: HloComputation) -> bool:
     """Whether a body is arithmetic on f32 and f64 alone."""
+    return _has_only(body, _OPERATIONS, _TYPES)
+
+
+def is_plain_behind_product(body: HloComputation) -> bool:
+    """Whether what follows a product is: vectors of its lines are compared with each other, and nothing is reduced."""
+    return _has_only(body, _OPERATIONS_BEHIND_PRODUCTS, _TYPES_BEHIND_PRODUCTS)
+
+
+def _has_only(body: HloComputation, operations: frozenset[str], types: frozenset[DType]) -> bool:
     functions = chain.from_iterable(instruction.called_computations for instruction in body.instructions)
     within = chain.from_iterable(function.instructions for function in functions)
-    return all(map(_is_plain, chain(body.instructions, within)))
+    return all(
+        instruction.opcode in operations and types.issuperset(map(_element_type, instruction.shape.leaves()))
+        for instruction in chain(body.instructions, within)
+    )
 
 
-def _is_plain(instruction: HloInstruction) -> bool:
-    leaves = instruction.shape.leaves()
-    return instruction.opcode in _OPERATIONS and all(leaf.is_array and leaf.dtype in _TYPES for _, leaf in leaves)
+def _element_type(leaf: tuple[ShapeIndex, Shape]) -> DType | None:
+    shape = leaf[1]
+    return shape.dtype if shape.is_array else None

@@ -13,6 +13,7 @@ from xlalite.backends.codegen.arrays.ir_array import ArrayView, lanes_below
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSource, always
 from xlalite.backends.codegen.elements.rules import ELEMENT_RULES
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers
+from xlalite.backends.codegen.kernels.plain_body import is_plain_behind_product
 from xlalite.backends.codegen.llvm import (
     I8,
     I64,
@@ -151,6 +152,7 @@ def line_finisher(
     read, results, kept = walks.read, results_of(body), numbers.kept
 
     def build(fb: FunctionBuilder) -> None:
+        fb.is_as_written = is_plain_behind_product(body)
         args, table, *begin, height, width, sums, sums_line = fb.parameters
         first: list[Value] = []
         steps: list[Value] = []

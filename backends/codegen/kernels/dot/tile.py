@@ -59,6 +59,7 @@ class Tile(ABC):
         """The function of the tile in the types of a product."""
 
         def build(fb: FunctionBuilder) -> None:
+            fb.is_as_written = True
             self.emit(TileBuilder(fb, numbers, self.lanes))
             fb.ret()
 

@@ -134,6 +134,7 @@ def _pass(fb: FunctionBuilder, lanes: Lanes, radix: int, is_turned: bool) -> Fun
     """The function `void(target, source, apart, groups, done, table)` of one pass."""
 
     def build(inner: FunctionBuilder) -> None:
+        inner.is_as_written = True
         target, source, apart, groups, done, table = inner.parameters
         distance = inner.mul(inner.mul(groups, done), apart)
         with inner.loop(0, groups, nonempty=True) as group:

@@ -79,6 +79,13 @@ def product(terms: int, after: str) -> str:
       ROOT y = f32[640,32] {after}(s, c) }}"""
 
 
+@pytest.mark.parametrize(("after", "is_as_written"), [("maximum", True), ("power", False)])
+def test_plain_arithmetic_behind_products_is_as_written(after: str, is_as_written: bool) -> None:
+    ir = get_backend("cpu").compile_to("llvm-before-optimizations", parse(product(8, after)), CompileOptions())
+    (found,) = (each for each in ir.text.split(NEXT_MODULE) if 'define hidden void @"dot_finish.' in each)
+    assert (AS_WRITTEN in found) is is_as_written
+
+
 @pytest.mark.parametrize(("terms", "mark"), [(8, AS_WRITTEN), (60, BRIEF)])
 def test_loops_around_tiles_are_as_written_and_around_long_ones_brief(terms, mark, check, rng) -> None:
     text = product(terms, "maximum")
