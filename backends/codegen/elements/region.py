@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from xlalite.backends.codegen.arrays.index import Affine, Index, Lanes, Position
 from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.elements.elements import ElementEmitter
-from xlalite.backends.codegen.llvm import I64, Value, constant
+from xlalite.backends.codegen.llvm import I1, I64, Value, constant, vector
 from xlalite.hlo.ir.instruction import HloInstruction
 
 
@@ -29,15 +29,24 @@ class Region:
         self._uniform: Value | None = None
         self._lanes: Value | None = None
 
-    def require_range(self, position: Position, size: int) -> None:
-        """Adds 0 <= position < size."""
+    def require_range(self, position: Position, size: int, *, masks: bool = False) -> None:
+        """Adds 0 <= position < size; if all lanes have one position, a read is moved or, with `masks`, masked."""
         fb, bounds = self.emitter.fb, self.emitter.math.bounds(position)
         if bounds is not None and (bounds[1] < 0 or bounds[0] >= size):
             self.is_nowhere = True
         if bounds is not None and bounds[0] >= 0 and bounds[1] < size:
             return
         if isinstance(position, Affine) and (position.step == 0 or self.emitter.lanes == 1):
-            self._add_uniform(fb.icmp("ult", self.emitter.math.scalar(position.base), size))
+            base = self.emitter.math.scalar(position.base)
+            if masks and self.emitter.lanes > 1 and not base.is_constant:
+                # It changes in few of the loops around.
+                holds = fb.placed(I1, f"icmp ult i64 {base.text}, {size}", base)
+                wide = vector(I1, self.emitter.lanes)
+                first = fb.placed(wide, f"insertelement {wide.text} poison, i1 {holds.text}, i64 0", holds)
+                order = f"<{self.emitter.lanes} x i32> zeroinitializer"
+                self._add_lanes(fb.placed(wide, f"shufflevector {first!r}, {wide.text} poison, {order}", first))
+            else:
+                self._add_uniform(fb.icmp("ult", base, size))
         else:
             self._add_lanes(fb.icmp("ult", self.emitter.math.vector(position), size))
 

@@ -31,6 +31,9 @@ from xlalite.passes.fusion.kernel_shape import KernelShape, results_of
 _NEIGHBOURS = (6, 5, 7, 4, 8)
 """How many neighbours may be summed together, the best first."""
 
+_MOST_PRODUCTS = 100
+"""How many vectors a tile may multiply in a row of the window, if it may have fewer neighbours instead."""
+
 _FEW_ROWS = 64
 """With fewer rows, vectors of features are tasks, too."""
 
@@ -131,14 +134,21 @@ class _Row:
             self._outer[labels.output_feature] = IndexMath(entry.fb, 1).scale(feature, kernel.plan.together)
 
     def emit(self) -> None:
-        """Tiles of neighbours: those at the borders spelt out, a loop over those between them."""
-        unit = self._unit
-        begin, end = self._inside()
+        """Tiles of neighbours, in one loop or spelt out; else those at the borders apart from those between them."""
+        unit, holes = self._unit, self._window.lhs_dilate
         count = -(-self._size // unit)
-        if self._plan.is_long and count <= SPELT_OUT:
+        if count <= SPELT_OUT and (self._plan.is_long or holes == 1):
             self._border(0, count)
             return
-        holes = self._window.lhs_dilate
+        size = self._tile_size(count)
+        if size:
+            # What the padding hides is asked for at the ends of each tile; the last one begins in the one before.
+            last = self._size - size * unit
+            with self._entry.fb.loop(0, self._size, size * unit) as start:
+                base = self._entry.fb.smin(start, last) if self._size % (size * unit) else start
+                self._tile(Affine(base, 0, (0, last)), range(size))
+            return
+        begin, end = self._inside()
         sizes = [n for n in _NEIGHBOURS if n <= end - begin and n % holes == 0] or [holes]
         size = next((n for n in sizes if (end - begin) % n == 0), sizes[0])
         tiles = (end - begin) // size
@@ -149,6 +159,17 @@ class _Row:
             with self._entry.fb.loop(front * unit, back * unit, size * unit) as base:
                 self._tile(Affine(base, 0, (front * unit, (back - size) * unit), size * unit), range(size))
         self._border(back, count)
+
+    def _tile_size(self, count: int) -> int:
+        """Neighbours of tiles that are all alike and may begin in the one before; 0 if there cannot be such."""
+        if self._plan.is_long or self._window.lhs_dilate > 1 or not self._plan.masks:
+            return 0
+        # A vector of several groups has all products of their features, spelt out.
+        products = self._window.size * (self._plan.inputs if self._plan.per_vector and self._plan.outputs > 1 else 1)
+        sizes = [size for size in _NEIGHBOURS if size * products <= _MOST_PRODUCTS] or [min(_NEIGHBOURS)]
+        if self._kernel.request.in_place:
+            sizes = [size for size in sizes if self._size % (size * self._unit) == 0]
+        return min(sizes, key=lambda size: -(-count // size) * size, default=0)
 
     @property
     def _takes_again(self) -> bool:

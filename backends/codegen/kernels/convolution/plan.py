@@ -34,6 +34,7 @@ class ConvolutionPlan:
         across: Number of a spatial dimension along which all results are summed together, too; -1 if there is none.
         folds: Whether lanes run along the window instead, and are added together in the end.
         features_first: Whether input features lie further apart than the elements of a window.
+        masks: Whether reading a vector under a mask costs nothing, whatever its type.
     """
 
     lanes: int
@@ -46,6 +47,7 @@ class ConvolutionPlan:
     across: int
     folds: bool
     features_first: bool
+    masks: bool
 
     @property
     def together(self) -> int:
@@ -82,6 +84,7 @@ def walk_of(convolution: HloInstruction, target: TargetInfo) -> ConvolutionPlan:
         across,
         folds,
         (labels.input_feature < max(labels.input_spatial) and not has_vectors_of_groups) or not by_features,
+        target.has("avx512bw"),
     )
 
 
@@ -98,3 +101,11 @@ def _across(attrs: ConvolutionAttrs, dims: tuple[int, ...], along: int) -> int:
 def spread_size(one: WindowDimension, size: int) -> int:
     """Size of a dimension of the input with the holes between its elements."""
     return (size - 1) * one.lhs_dilate + 1
+
+
+def middle_of(one: WindowDimension, size: int, first: int, last: int) -> tuple[int, int]:
+    """The part of a window in which no result from the first to the last sees padding of an input of a size."""
+    begin = -(-(one.pad_low - first * one.stride) // one.rhs_dilate)
+    end = (size - 1 + one.pad_low - last * one.stride) // one.rhs_dilate + 1
+    begin = min(max(begin, 0), one.size)
+    return begin, min(max(end, begin), one.size)

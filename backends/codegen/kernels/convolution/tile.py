@@ -13,15 +13,33 @@ from xlalite.backends.codegen.elements.dot import accumulator_dtype, multiply_ad
 from xlalite.backends.codegen.elements.elements import ElementEmitter, always
 from xlalite.backends.codegen.elements.region import Region
 from xlalite.backends.codegen.elements.registers import flatten, unflatten
-from xlalite.backends.codegen.kernels.convolution.plan import SPELT_OUT, ConvolutionPlan, spread_size
+from xlalite.backends.codegen.kernels.convolution.plan import SPELT_OUT, ConvolutionPlan, middle_of, spread_size
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry
-from xlalite.backends.codegen.llvm import I64, Value, constant
+from xlalite.backends.codegen.llvm import I64, Operand, Value, constant
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.convolution import ConvolutionAttrs
+from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.window import WindowDimension
 
 _Totals = tuple[Element, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line along a long window.
+
+    Attributes:
+        middle: The offsets of the line along other dimensions, where no neighbour sees padding along these.
+        anywhere: The same where neighbours may.
+        inside: Whether the line is such; None if all are.
+        feature: The input feature; None for all of a group.
+    """
+
+    middle: Mapping[int, Affine]
+    anywhere: Mapping[int, Affine]
+    inside: Value | None
+    feature: Affine | None
 
 
 class Tile:
@@ -217,7 +235,7 @@ class Tile:
     def _along(
         self, offsets: Mapping[int, Affine], feature: Affine | None, totals: _Totals, *, is_padding: bool
     ) -> _Totals:
-        """The sums with the products along the last spatial dimension."""
+        """The sums with the products along the last spatial dimension, and across it if these are together."""
         fb, along = self._entry.fb, self._plan.along
         size = self._attrs.window.dimensions[along].size
         if not self._plan.is_long:
@@ -228,21 +246,51 @@ class Tile:
             return totals
         if self._plan.folds:
             return self._folding(offsets, feature, totals, is_padding=is_padding)
-        if self._plan.across >= 0 and self._plan.across not in offsets:
-            for begin, end in self._segments(self._plan.across):
-                with fb.carried_loop(begin, end, 1, flatten(totals)) as loop:
-                    here = {**offsets, self._plan.across: Affine(loop.index, 0, (begin, end - 1))}
-                    sums = unflatten(loop.values, totals)
-                    loop.yield_(*flatten(self._along(here, feature, sums, is_padding=is_padding)))
-                totals = unflatten(loop.results, totals)
-            return totals
-        for begin, end in self._segments(along):
-            with fb.carried_loop(begin, end, 1, flatten(totals)) as loop:
-                here = {**offsets, along: Affine(loop.index, 0, (begin, end - 1))}
-                sums = unflatten(loop.values, totals)
-                loop.yield_(*flatten(self._features_of(here, feature, sums, {}, is_padding=is_padding)))
-            totals = unflatten(loop.results, totals)
-        return totals
+        if self._plan.across < 0:
+            return self._line(_Line(offsets, offsets, None, feature), totals, is_padding=is_padding)
+        fb, across = self._entry.fb, self._plan.across
+        lines = self._attrs.window.dimensions[across].size
+        begin, end = (0, lines) if is_padding else self._middle(across)
+        with fb.carried_loop(0, lines, 1, flatten(totals)) as loop:
+            inside = None if end - begin == lines else fb.icmp("ult", fb.sub(loop.index, begin), end - begin)
+            middle, anywhere = Affine(loop.index, 0, (begin, end - 1)), Affine(loop.index, 0, (0, lines - 1))
+            line = _Line({**offsets, across: middle}, {**offsets, across: anywhere}, inside, feature)
+            loop.yield_(*flatten(self._line(line, unflatten(loop.values, totals), is_padding=is_padding)))
+        return unflatten(loop.results, totals)
+
+    def _line(self, line: _Line, totals: _Totals, *, is_padding: bool) -> _Totals:
+        """The sums with the products of a line of a long window, in order.
+
+        They are written twice: for the middle, where no neighbour sees padding, and for elsewhere, where they ask.
+        """
+        fb, along = self._entry.fb, self._plan.along
+        size = self._attrs.window.dimensions[along].size
+        begin, end = (0, size) if is_padding else self._middle(along)
+
+        def summed(first: Operand, last: Operand, sums: _Totals, *, asks: bool) -> _Totals:
+            with fb.carried_loop(first, last, 1, flatten(sums)) as loop:
+                offset = Affine(loop.index, 0, (0, size - 1) if asks else (begin, end - 1))
+                offsets = {**(line.anywhere if asks else line.middle), along: offset}
+                sums = unflatten(loop.values, sums)
+                loop.yield_(*flatten(self._features_of(offsets, line.feature, sums, {}, is_padding=is_padding)))
+            return unflatten(loop.results, sums)
+
+        def chosen(condition: Value | None, then: Operand, otherwise: Operand) -> Operand:
+            values = (one if isinstance(one, Value) else constant(I64, one) for one in (then, otherwise))
+            return then if condition is None else fb.select(condition, *values)
+
+        if begin == 0:
+            behind = chosen(line.inside, end, 0)
+            totals = summed(0, behind, totals, asks=False)
+            return totals if behind == size else summed(behind, size, totals, asks=True)
+        # First what is before the middle, then the middle and what is behind it.
+        with fb.carried_loop(0, chosen(line.inside, 2, 1), 1, flatten(totals), nonempty=True) as loop:
+            again = fb.icmp("ne", loop.index, 0)
+            behind = chosen(again, end, 0)
+            sums = summed(chosen(again, begin, 0), behind, unflatten(loop.values, totals), asks=False)
+            last = chosen(again, size, chosen(line.inside, begin, size))
+            loop.yield_(*flatten(summed(behind, last, sums, asks=True)))
+        return unflatten(loop.results, totals)
 
     def _folding(
         self, offsets: Mapping[int, Affine], feature: Affine | None, totals: _Totals, *, is_padding: bool
@@ -256,7 +304,7 @@ class Tile:
             return self._features_of(here, feature, sums, {}, is_padding=is_padding)
 
         full = size - size % lanes
-        for begin, end in self._segments(along):
+        for begin, end in self._vectors_along():
             if end - begin == lanes:
                 totals = products(begin, (begin, end - 1), totals)
             elif begin < end:
@@ -270,27 +318,24 @@ class Tile:
             self._window_mask = None
         return totals
 
-    def _segments(self, dimension: int) -> list[tuple[int, int]]:
-        """The parts of a window along a dimension: in between, no neighbour that is known now needs padding."""
+    def _middle(self, dimension: int) -> tuple[int, int]:
+        """The part of a window along a dimension where no neighbour needs padding; all of it if they are not known."""
         one = self._attrs.window.dimensions[dimension]
+        if not isinstance(self._base.base, int):
+            return 0, one.size
         size = self._lhs.shape.dims[self._labels.input_spatial[dimension]]
-        begin, end = 0, one.size
-        if isinstance(self._base.base, int):
-            dim = self._labels.output_spatial[dimension]
-            ends = [self._math.bounds(self._index_of(number)[dim]) for number in range(len(self._masks))]
-            first, last = min(low for low, _ in filter(None, ends)), max(high for _, high in filter(None, ends))
-            begin = -(-(one.pad_low - first * one.stride) // one.rhs_dilate)
-            end = (size - 1 + one.pad_low - last * one.stride) // one.rhs_dilate + 1
-        begin = min(max(begin, 0), one.size)
-        end = min(max(end, begin), one.size)
-        if self._plan.folds:
-            # Whole vectors: what is left of the last one is no part's.
-            lanes = self._plan.lanes
-            full = one.size - one.size % lanes
-            begin = min(-(-begin // lanes) * lanes, full)
-            end = min(max(begin, end // lanes * lanes), full)
-            return [(a, b) for a, b in ((0, begin), (begin, end), (end, full)) if a < b]
-        return [(a, b) for a, b in ((0, begin), (begin, end), (end, one.size)) if a < b]
+        dim = self._labels.output_spatial[dimension]
+        ends = [self._math.bounds(self._index_of(number)[dim]) for number in range(len(self._masks))]
+        first, last = min(low for low, _ in filter(None, ends)), max(high for _, high in filter(None, ends))
+        return middle_of(one, size, first, last)
+
+    def _vectors_along(self) -> list[tuple[int, int]]:
+        """The parts of a window before, in and behind its middle, but for what is left behind its last whole vector."""
+        lanes, (begin, end) = self._plan.lanes, self._middle(self._plan.along)
+        full = self._attrs.window.dimensions[self._plan.along].size // lanes * lanes
+        begin = min(-(-begin // lanes) * lanes, full)
+        end = min(max(begin, end // lanes * lanes), full)
+        return [(a, b) for a, b in ((0, begin), (begin, end), (end, full)) if a < b]
 
     def _features_of(
         self,
@@ -409,12 +454,13 @@ class Tile:
     def _inside(self, emitter: ElementEmitter, place: Position, index: Mapping[int, Position]) -> Element:
         """An element of the input in the type of sums, zero in the padding along dimensions of neighbours."""
         lhs, space = self._lhs, self._labels.input_spatial
+        source = tuple(index[dim] for dim in range(lhs.shape.rank))
+        masks = self._plan.masks and isinstance(source[-1], Affine) and source[-1].step == 1
         region = Region(emitter)
-        region.require_range(place, lhs.shape.dims[space[self._plan.along]])
+        region.require_range(place, lhs.shape.dims[space[self._plan.along]], masks=masks)
         if self._plan.across >= 0:
             dim = space[self._plan.across]
-            region.require_range(index[dim], lhs.shape.dims[dim])
-        source = tuple(index[dim] for dim in range(lhs.shape.rank))
+            region.require_range(index[dim], lhs.shape.dims[dim], masks=masks)
         element = region.choose(lhs, source, lambda: zero_element(lhs.shape.dtype, emitter.lanes))
         return emitter.spread(convert_element(emitter.fb, element, lhs.shape.dtype, self._kept))
 

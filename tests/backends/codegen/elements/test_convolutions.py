@@ -8,6 +8,7 @@ import pytest
 from random_products import any_convolution
 
 from xlalite.backends.base import CompileOptions, get_backend
+from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.text import parse
 from xlalite.hlo.types.dtype import DType
@@ -234,3 +235,101 @@ ENTRY e {{
   ROOT c = {result} convolution(x, k), window={{size=3x3 pad=1_1x1_1}}, dim_labels={attributes} }}"""
     arguments = [rng.standard_normal(sizes).astype(np.float32) for sizes in ((2, 9, 9, 20), (3, 3, 1, 40))]
     assert kernels(check(text, *arguments, ulps=32)) == [kind]
+
+
+def line_text(lhs: str, rhs: str, result: str, labels: str, groups: int, window: tuple[int, int, int, int]) -> str:
+    """A convolution of images whose width is in braces, with a window of height 3: size, padding, distance along it."""
+    size, low, high, apart = window
+    return f"""HloModule m
+ENTRY e {{{{
+  x = f32[{lhs}] parameter(0)
+  k = f32[{rhs}] parameter(1)
+  ROOT c = f32[{result}] convolution(x, k), window={{{{size=3x{size} pad=1_1x{low}_{high} rhs_dilate=1x{apart}}}}},
+    dim_labels={labels}, feature_group_count={groups} }}}}"""
+
+
+_LINES = {
+    "features": line_text("2,6,{0},20", "3,3,1,20", "2,6,{0},20", "b01f_01io->b01f", 20, (3, 1, 1, 1)),
+    "few features": line_text("1,6,{0},3", "3,3,1,3", "1,6,{0},3", "b01f_01io->b01f", 3, (3, 1, 1, 1)),
+    "wide padding": line_text("1,6,{0},17", "3,3,1,34", "1,6,{0},34", "b01f_01io->b01f", 17, (3, 5, 1, 3)),
+    "large groups": line_text("1,6,{0},32", "3,3,4,32", "1,6,{0},32", "b01f_01io->b01f", 8, (3, 0, 2, 1)),
+    "two of a group": line_text("1,6,{0},64", "3,3,2,32", "1,6,{0},32", "b01f_01io->b01f", 32, (3, 1, 1, 1)),
+    "space": line_text("1,5,6,{0}", "10,1,3,3", "1,10,6,{0}", "bf01_oi01->bf01", 5, (3, 1, 1, 1)),
+    "space, several of a group": line_text("1,6,6,{0}", "9,2,3,7", "1,9,6,{0}", "bf01_oi01->bf01", 3, (7, 3, 3, 1)),
+}
+
+
+@pytest.mark.parametrize("lines", _LINES)
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "s32", "c64"])
+def test_lines_of_every_width(check: Any, kernels: Any, rng: np.random.Generator, lines: str, dtype: str) -> None:
+    for width in (5, 9, 13, 29, 150):
+        module = parse(_LINES[lines].format(width).replace("f32", dtype))
+        shapes = [one.shape for one in module.entry_computation.parameters]
+        arguments = [rng.integers(-3, 4, shape.dims).astype(shape.dtype.numpy) for shape in shapes]
+        assert kernels(check(module, *arguments)) == ["convolution"]
+
+
+@pytest.mark.skipif(not TargetInfo.host().has("avx512bw"), reason="else borders of lines have code of their own")
+@pytest.mark.parametrize("lines", ["features", "large groups", "two of a group"])
+def test_borders_of_a_line_have_no_code_of_their_own(compile_text: Any, lines: str) -> None:
+    programs = [compile_text(_LINES[lines].format(width)).as_text("llvm") for width in (24, 29, 54)]
+    products = [program.count("fmul") for program in programs]
+    assert 0 < min(products) == max(products)
+
+
+@pytest.mark.parametrize("width", [29, 30, 150])
+@pytest.mark.parametrize("lines", ["features", "space"])
+def test_what_is_added_in_its_own_place_is_added_once(
+    check: Any, rng: np.random.Generator, lines: str, width: int
+) -> None:
+    text = _LINES[lines].format(width)
+    dims = parse(text).entry_computation.root.shape.dims
+    shape, moved = (f"f32[{','.join(map(str, sizes))}]" for sizes in (dims, dims[::-1]))
+    text = f"""{text.replace("ROOT c", "c").rstrip("} ")}
+  y = {moved} parameter(2)
+  t = {shape} transpose(y), dimensions={{3,2,1,0}}
+  ROOT r = {shape} add(c, t) }}"""
+    shapes = [one.shape for one in parse(text).entry_computation.parameters]
+    check(text, *(rng.integers(-3, 4, one.dims).astype(np.float32) for one in shapes))
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "s32"])
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "result", "attributes"),
+    [
+        ((3, 11, 12, 20), (3, 11, 12, 20), (3, 3, 1, 20), "11x12 pad=1_1x1_1}, dim_labels=f01b_i01o->01bf"),
+        ((3, 11, 11, 20), (3, 11, 11, 20), (2, 3, 1, 20), "11x11 pad=1_0x0_2}, dim_labels=f01b_i01o->01bf"),
+        (
+            (3, 20, 21, 20),
+            (3, 10, 11, 20),
+            (2, 3, 1, 20),
+            "10x11 pad=0_0x2_0 rhs_dilate=2x2}, dim_labels=f01b_i01o->01bf",
+        ),
+        ((3, 11, 12, 20), (3, 11, 12, 40), (3, 3, 1, 40), "11x12 pad=1_1x2_0}, dim_labels=f01b_i01o->01bf"),
+        ((3, 11, 12, 20), (3, 11, 12, 20), (5, 5, 1, 20), "11x12 pad=2_2x3_1}, dim_labels=f01b_i01o->01bf"),
+        (
+            (3, 9, 10, 11, 20),
+            (3, 9, 10, 11, 20),
+            (3, 3, 3, 1, 20),
+            "9x10x11 pad=1_1x1_1x1_1}, dim_labels=f012b_i012o->012bf",
+        ),
+    ],
+)
+def test_gradients_of_kernels_of_few_features(
+    check: Any,
+    kernels: Any,
+    rng: np.random.Generator,
+    dtype: str,
+    lhs: tuple[int, ...],
+    rhs: tuple[int, ...],
+    result: tuple[int, ...],
+    attributes: str,
+) -> None:
+    x, g, k = (f"{dtype}[{','.join(map(str, sizes))}]" for sizes in (lhs, rhs, result))
+    text = f"""HloModule m
+ENTRY e {{
+  x = {x} parameter(0)
+  g = {g} parameter(1)
+  ROOT c = {k} convolution(x, g), window={{size={attributes}, batch_group_count=20 }}"""
+    arguments = [rng.integers(-2, 3, sizes).astype(DType(dtype).numpy) for sizes in (lhs, rhs)]
+    assert kernels(check(text, *arguments)) == ["convolution"]
