@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index
 from xlalite.backends.codegen.elements.elements import ElementSource
+from xlalite.backends.codegen.kernels.block_copy import BlockCopyKernel, plan_block_copy
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel
 from xlalite.backends.codegen.kernels.loop_nest import (
@@ -31,9 +32,11 @@ from xlalite.passes.fusion.kernel_shape import KernelShape
 _LOOPS_IN_FUNCTION = 64
 
 
-def plan_concatenate(request: KernelRequest, shape: KernelShape) -> ConcatenateKernel | Declined:
-    """The kernel that writes operand after operand."""
-    return Declined("a result lies in the memory of an operand") if request.in_place else ConcatenateKernel(request)
+def plan_concatenate(request: KernelRequest, shape: KernelShape) -> ConcatenateKernel | BlockCopyKernel | Declined:
+    """The kernel that writes operand after operand, or what copies blocks if that is all."""
+    if request.in_place:
+        return Declined("a result lies in the memory of an operand")
+    return plan_block_copy(request) or ConcatenateKernel(request)
 
 
 @dataclass(frozen=True, slots=True)

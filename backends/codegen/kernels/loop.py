@@ -8,6 +8,7 @@ from xlalite.backends.codegen.arrays.index import Index
 from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.elements.elements import ElementEmitter
 from xlalite.backends.codegen.elements.reduction import SEVERAL_ELEMENTS
+from xlalite.backends.codegen.kernels.block_copy import BlockCopyKernel, plan_block_copy
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import lane_count, open_kernel
 from xlalite.backends.codegen.kernels.loop_nest import loop_nest, loop_nest_extent
@@ -23,14 +24,14 @@ _AHEAD_BYTES = 4096
 """How far ahead memory under windows is asked for: its rows are too many, and too short, for what machines do alone."""
 
 
-def plan_loop(request: KernelRequest, shape: KernelShape) -> LoopKernel | Declined:
-    """The loop kernel of a request."""
+def plan_loop(request: KernelRequest, shape: KernelShape) -> LoopKernel | BlockCopyKernel | Declined:
+    """The loop kernel of a request, or what copies blocks if that is all."""
     results = results_of(request.body)
     if any(r.shape.is_tuple for r in results) and (len(results) > 1 or results[0].opcode not in SEVERAL_ELEMENTS):
         return Declined("a result is itself a tuple")
     if len({result_dims(result) for result in results}) > 1:
         return Declined("the results differ in size")
-    return LoopKernel(request, shape.domain.dims)
+    return plan_block_copy(request) or LoopKernel(request, shape.domain.dims)
 
 
 @dataclass(frozen=True, slots=True)

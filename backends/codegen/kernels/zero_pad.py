@@ -13,6 +13,7 @@ import itertools
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import open_kernel
+from xlalite.backends.codegen.kernels.line_copy import copy_line, line_lanes
 from xlalite.backends.codegen.llvm import (
     I8,
     I64,
@@ -34,9 +35,6 @@ _RANK = 4
 
 _LEAST_VECTOR_BYTES = 16
 """Lines are at least a vector."""
-
-_LONG_LINE_BYTES = 1024
-"""Lines whose bytes take so long that a call for each is nothing: of 224 bytes, a third of the time is calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +111,7 @@ class ZeroPadKernel(Kernel):
             *(outer.low, outer.size, inner.padded, inner.low, inner.size),
             *(plane.padded * line.padded, plane.low * line.padded + line.low, plane.size, line.size, line.padded),
         )
-        lanes = min(module.target.vector_bits // 8, 1 << line.size.bit_length() - 1)
-        lanes = lanes if line.size < _LONG_LINE_BYTES else 1
+        lanes = line_lanes(module.target, line.size)
         shared = module.shared_function(
             ("pad", lanes),
             f"pad_by_{lanes}",
@@ -160,7 +157,7 @@ class _Pad:
                     before, cleared, zeros = loop.values
                     self._clear(cleared, zeros)
                     to = fb.gep(I8, cleared, zeros)
-                    self._copy(before, to, width)
+                    copy_line(fb, self._lanes, before, to, width)
                     loop.yield_(fb.gep(I8, before, width), fb.gep(I8, to, width), gap)
         fb.ret()
 
@@ -182,18 +179,3 @@ class _Pad:
             return
         with fb.loop(0, size, self._lanes) as place:
             fb.store(zero(self._bytes), fb.gep(I8, first, place), 1)
-
-    def _copy(self, source: Value, target: Value, size: Value) -> None:
-        """A line; its last vector begins in the one before."""
-        fb = self._fb
-        if self._lanes == 1:
-            fb.memcpy(target, source, size)
-            return
-
-        def copy(place: Value) -> None:
-            fb.store(fb.load(self._bytes, fb.gep(I8, source, place), 1), fb.gep(I8, target, place), 1)
-
-        last = fb.sub(size, self._lanes)
-        with fb.loop(0, last, self._lanes) as place:
-            copy(place)
-        copy(last)
