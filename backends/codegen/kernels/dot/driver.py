@@ -157,7 +157,8 @@ class Driver:
         """Writes the loops."""
         fb, entry, plan = self._fb, self._entry, self._plan
         # What takes longest to compile is there first.
-        tile_of(plan, self._layout, plan.rows, plan.columns).function(self._module, plan.numbers)
+        columns = self._rest_columns if self._has_one_width else plan.columns
+        tile_of(plan, self._layout, plan.rows, columns).function(self._module, plan.numbers)
         if self._slot_bytes:
             with own_slot(entry, self._math.operand(self._slot_bytes)) as self._scratch:
                 self._pieces()
@@ -432,7 +433,7 @@ class Driver:
 
     def _tile_function(self, height: Scalar, width: Scalar) -> Value:
         """The tile of the right size: there is a whole one, and one for the rest of each dimension, unless it asks."""
-        plan, view = self._plan, self._plan.view
+        plan = self._plan
         if plan.form is Form.STREAM:
             return self._function(plan.rows, plan.columns)
 
@@ -441,8 +442,18 @@ class Driver:
                 return self._function(plan.rows, columns)
             return self._choice(height, plan.rows, plan.row_run % plan.rows, lambda rows: self._function(rows, columns))
 
-        rest = 0 if plan.overlaps_columns else view.n % plan.columns
-        return of_columns(rest) if rest and narrows_tiles(plan) else self._choice(width, plan.columns, rest, of_columns)
+        rest = self._rest_columns
+        return of_columns(rest) if self._has_one_width else self._choice(width, plan.columns, rest, of_columns)
+
+    @property
+    def _rest_columns(self) -> int:
+        """Columns of the last tile, if there are fewer; else 0."""
+        return 0 if self._plan.overlaps_columns else self._plan.view.n % self._plan.columns
+
+    @property
+    def _has_one_width(self) -> bool:
+        """Whether a tile that is told its width is the last one and all others."""
+        return self._rest_columns > 0 and narrows_tiles(self._plan)
 
     def _choice(self, size: Scalar, whole: int, rest: int, option: Callable[[int], Value]) -> Value:
         if isinstance(size, int) or not rest:

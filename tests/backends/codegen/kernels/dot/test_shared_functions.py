@@ -1,6 +1,7 @@
 """Tiles and packing functions: one serves products of all sizes, and programs share its object code."""
 
 import random
+import re
 from pathlib import Path
 
 import numpy as np
@@ -42,8 +43,10 @@ def test_products_of_all_sizes_share_functions(dtype: str) -> None:
 def test_other_types_and_remainders_have_functions_of_their_own() -> None:
     first = shared_modules(product(512, 512, 512))
     assert not first & shared_modules(product(512, 512, 512, "f64"))
-    tiles = {module for module in first if "@dot_driver" not in module.replace('"', "")}
-    assert tiles < shared_modules(product(512, 512, 513))
+    packers = {module for module in first if "@dot_pack" in module.replace('"', "")}
+    other = shared_modules(product(512, 512, 513))
+    assert packers < other
+    assert other != first
 
 
 def test_products_share_functions_for_what_fills_no_tile() -> None:
@@ -53,6 +56,14 @@ def test_products_share_functions_for_what_fills_no_tile() -> None:
     assert (shared_modules(product(520, 512, 527)) == first) is has_masks
     assert shared_modules(product(1, 4097, 1000)) == shared_modules(product(1, 4001, 1020))
     assert shared_modules(product(1, 1000, 3000)) == shared_modules(product(1, 1100, 2900))
+
+
+@pytest.mark.parametrize("n", [61, 127, 512, 513, 525])
+def test_every_function_is_called(n: int) -> None:
+    options = CompileOptions(num_threads=2)
+    ir = get_backend("cpu").compile_to("llvm-before-optimizations", parse(product(520, 512, n)), options).text
+    used = re.findall(r"(?<!define hidden void )@(dot_\w+\.\w+)", re.sub(r"declare .*", "", ir.replace('"', "")))
+    assert {*re.findall(r"define .*@(dot_[^(]*)", ir.replace('"', ""))} == set(used)
 
 
 @pytest.mark.parametrize("columns", [512, 525])
