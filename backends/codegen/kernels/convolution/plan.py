@@ -12,6 +12,9 @@ from xlalite.hlo.types.window import WindowDimension
 SPELT_OUT = 8
 """Elements along the last dimension of a window, and neighbours at a border, beyond which there is a loop."""
 
+_FEW_INPUTS = 4
+"""Input features of a group up to which those of a vector of groups are read at once."""
+
 _TOGETHER = 10
 """Results of a long window that are summed together at most."""
 
@@ -53,6 +56,11 @@ class ConvolutionPlan:
     def together(self) -> int:
         """Output features that are summed together where lanes run along space."""
         return 1 if self.per_vector else next(n for n in range(_OUTPUTS, 0, -1) if self.outputs % n == 0)
+
+    @property
+    def has_few_inputs(self) -> bool:
+        """Whether a group has several input features for its output feature, but few."""
+        return self.outputs == 1 < self.inputs <= _FEW_INPUTS
 
 
 def walk_of(convolution: HloInstruction, target: TargetInfo) -> ConvolutionPlan:

@@ -73,7 +73,7 @@ class Tile:
             masks = [*masks] * convolution.shape.dims[convolution.attrs.dim_labels.output_spatial[plan.across]]
         self._masks = masks
         self._window_mask: Value | None = None
-        self._vector = vector
+        self._first, self._vector = first, vector
         self._labels = labels = self._attrs.dim_labels
         self._kept = accumulator_dtype(self._lhs.shape.dtype, self._rhs.shape.dtype, convolution.shape.dtype)
         self._math = math_ = IndexMath(entry.fb, plan.lanes)
@@ -443,8 +443,8 @@ class Tile:
             grouped, other = other, grouped
             within, rest, size = batch, feature, self._convolution.shape.dims[labels.output_batch]
         index[other] = rest
-        shuffled = plan.per_vector and plan.outputs > 1
-        if shuffled:
+        has_few = plan.has_few_inputs and not by_batch and isinstance(feature.base, int)
+        if plan.per_vector and (plan.outputs > 1 or has_few):
             key = seen, "groups", rest.base if isinstance(rest, Affine) and by_batch else None
             return self._read_groups(place, key, index, grouped, within, size, known)
         group = self._math.divide(self._features, plan.outputs) if not plan.per_vector else self._features
@@ -481,7 +481,7 @@ class Tile:
         used = plan.per_vector * size
         lanes = 1 << max(used - 1, 0).bit_length()
         if key not in known:
-            first = self._math.scale(self._vector, used)
+            first = self._math.scale(self._vector, used) if plan.outputs > 1 else self._math.scale(self._first, size)
             assert isinstance(first, Affine), "a vector's number is a scalar"
             mask = None
             if self._masks[0] is not None or lanes > used:
