@@ -185,18 +185,21 @@ class _Worker:
 
     def work(self) -> None:
         """Works until the queue ends."""
-        _running[self] = None
-        _runtime().work(self.record)
-        self._leave()
+        try:
+            _running[self] = None
+            _runtime().work(self.record)
+        finally:
+            self._leave()
 
     def join(self) -> None:
-        """Waits for the thread; a forked child has none."""
+        """Waits for the thread, also after an interruption of that; a forked child has none."""
         if self in _running:
             _runtime().join(self.record)
             self._leave()
 
     def _leave(self) -> None:
-        for level, machine in self._machines.items():
+        while self._machines:
+            level, machine = self._machines.popitem()
             give_machine_back(machine, level, self._compiler.options)
         _running.pop(self, None)
 
@@ -229,9 +232,10 @@ def _length(text: str) -> tuple[bool, int]:
 
 def _code(text: str, job: Job) -> GeneratedCode | None:
     """What became of a job, once."""
-    if not job.code:
+    buffer, job.code = job.code, None
+    if not buffer:
         return None
-    return GeneratedCode(image=bytes_of(job.code), exports=exported_names(text), compile_ms=1e-6 * job.nanoseconds)
+    return GeneratedCode(image=bytes_of(buffer), exports=exported_names(text), compile_ms=1e-6 * job.nanoseconds)
 
 
 @functools.cache

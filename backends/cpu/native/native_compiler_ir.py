@@ -137,6 +137,7 @@ def _write_work(module: ModuleBuilder, compile_job: Function) -> Function:
             waits.continue_while(fb.xor(fb.or_(queue.is_set("first"), queue.is_set("is_ending")), constant(I1, 1)))
             _pthread(fb, "cond_wait", queue.address("news"), queue.address("lock"))
         job = Record(fb, Job, queue.load("first"))
+        worker.store("is_done", fb.zext(fb.icmp("eq", job.pointer, NULL), I64))
         turns.continue_while(fb.icmp("ne", job.pointer, NULL))
         job.store("is_taken", 1)
         behind = job.load("next")
@@ -149,7 +150,6 @@ def _write_work(module: ModuleBuilder, compile_job: Function) -> Function:
         _pthread(fb, "mutex_lock", queue.address("lock"))
         queue.store("in_llvm", fb.sub(queue.load("in_llvm"), 1))
         _pthread(fb, "cond_signal", queue.address("rest"))
-    worker.store("is_done", 1)
     fb.ret(NULL)
     return fb.function
 
@@ -160,19 +160,30 @@ def _write_start(module: ModuleBuilder, work: Function) -> None:
     worker = Record(fb, Worker, fb.parameters[0])
     with without_signals(fb):
         start_thread(fb, worker, work)
-    with fb.if_(worker.is_set("thread")):
-        allow_processors(fb, worker.load("thread"), here=False)
+    _allow_processors(fb, worker, here=False)
     fb.ret()
 
 
 def _write_join(module: ModuleBuilder) -> None:
-    """Waits until the thread has ended, and leaves it the processor meanwhile."""
+    """Waits until the thread has ended, and leaves it the processor meanwhile; there is none from then on."""
     fb = module.function(JOIN, VOID, (PTR,))
-    thread = Record(fb, Worker, fb.parameters[0]).load("thread")
-    with fb.if_(fb.icmp("ne", thread, 0)):
-        allow_processors(fb, thread, here=True)
-        join_thread(fb, thread)
+    worker = Record(fb, Worker, fb.parameters[0])
+    with fb.if_(worker.is_set("thread")):
+        _allow_processors(fb, worker, here=True)
+        join_thread(fb, worker.load("thread"))
+        worker.store("thread", 0)
     fb.ret()
+
+
+def _allow_processors(fb: FunctionBuilder, worker: Record, *, here: bool) -> None:
+    """Lets the thread run on the caller's own processor or not, unless it ends: it cannot while the queue is locked.
+
+    To the system a thread that has ended is the caller itself (glibc 2.36).
+    """
+    with _locked(fb, Record(fb, Queue, worker.load("queue"))):
+        goes_on = fb.xor(worker.is_set("is_done"), constant(I1, 1))
+        with fb.if_(fb.and_(worker.is_set("thread"), goes_on)):
+            allow_processors(fb, worker.load("thread"), here=here)
 
 
 def _write_offer(module: ModuleBuilder) -> None:

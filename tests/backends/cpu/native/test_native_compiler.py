@@ -359,3 +359,41 @@ print(sum(begun) > 0, len(os.sched_getaffinity(0)))
 """
     output, errors = run_python(STRESS + program).communicate(timeout=60)
     assert output.strip() == "True 1", errors
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="processes have no processors of their own here")
+def test_a_thread_that_ends_at_once_leaves_its_maker_all_processors():
+    before = os.sched_getaffinity(0)
+    try:
+        for _ in range(1000):
+            early = NativeCompiler(JitOptions(), None)
+            early.finish((), 1)
+            early.offer(AS_WRITTEN)
+            early.end()
+            assert os.sched_getaffinity(0) == before
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def test_an_end_that_was_interrupted_ends_once(run_python):
+    program = """
+import signal
+def interrupted(number, frame):
+    raise KeyboardInterrupt
+signal.signal(signal.SIGALRM, interrupted)
+lines = (f"  %v{n + 1} = mul i64 %v{n}, {2 * n + 3}" for n in range(50_000))
+first = begun(["\\n".join(("define hidden i64 @f(i64 %v0) {", *lines, "  ret i64 %v50000", "}", ""))])
+signal.setitimer(signal.ITIMER_REAL, 0.01)
+try:
+    print("no code so soon:", first.end())
+except KeyboardInterrupt:
+    second = begun(["define hidden void @f() {\\n  ret void\\n}\\n"])  # where the thread was that ended
+    print(*(len(each.end()) for each in (first, second, first)))
+"""
+    imports = """
+import time
+from xlalite.backends.cpu.native.jit_options import JitOptions
+from xlalite.backends.cpu.native.native_compiler import NativeCompiler
+"""
+    output, errors = run_python(imports + inspect.getsource(begun) + program).communicate(timeout=60)
+    assert output.strip() == "1 1 0", errors
