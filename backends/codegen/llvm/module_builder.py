@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from xlalite.backends.codegen.llvm.control_flow import ControlFlow
 from xlalite.backends.codegen.llvm.emitter import AS_WRITTEN, BRIEF
@@ -70,11 +71,13 @@ class FunctionBuilder(ControlFlow, Memory, Substitutes, Vectors):
 
         def define() -> Function:
             types = tuple(value.type for value in held)
-            inner = self.module.function(self.module.unique_name(stem), return_type, types, linkage="internal")
+            name = self.module.unique_name(stem)
+            inner = self.module.function(name, return_type, types, linkage="internal", contract=self.contract)
             inner.ret(emit(inner, inner.parameters))
             return inner.function
 
-        return self.call(define() if key is None else self.module.define_once((stem, key), define), *held)
+        function = define() if key is None else self.module.define_once((stem, key, self.contract), define)
+        return self.call(function, *held)
 
 
 class ModuleBuilder(ModuleSymbols):
@@ -95,6 +98,7 @@ class ModuleBuilder(ModuleSymbols):
         self._early_lines = 0
         self._early: dict[FunctionBuilder, None] = {}
         self._early_texts: list[str] = []
+        self._is_brief = False
 
     def function(
         self,
@@ -117,7 +121,8 @@ class ModuleBuilder(ModuleSymbols):
             attributes: function attributes (`'"key"="value"'`, `alwaysinline`, ...), shared as groups.
             linkage: `""` for external, `"internal"`, `"private"`, `"linkonce_odr"`, with a calling convention or
                 visibility after it if wanted.
-            contract: whether fadd, fsub and fmul carry `contract` by default; the module's default if None.
+            contract: whether fadd, fsub and fmul carry `contract` by default; the module's default if None, but not in
+                a brief function.
         """
         handle = self._register(name, return_type, tuple(parameter_types))
         if parameter_attributes and len(parameter_attributes) != len(handle.parameter_types):
@@ -133,7 +138,9 @@ class ModuleBuilder(ModuleSymbols):
         ]
         header = f"define {linkage + ' ' if linkage else ''}{return_type.text} {handle.text}({', '.join(spelled)})"
         header += self.attribute_reference(attributes)
-        builder = FunctionBuilder(self, handle, header, self.contract if contract is None else contract)
+        if contract is None:
+            contract = self.contract and not self._is_brief
+        builder = FunctionBuilder(self, handle, header, contract)
         self._functions.append(builder)
         return builder
 
@@ -202,8 +209,16 @@ class ModuleBuilder(ModuleSymbols):
         """How many functions were begun."""
         return len(self._functions)
 
-    def mark_brief(self, first: int) -> None:
-        """Says of a function, and of all that were begun later, that they have little to do."""
+    @contextmanager
+    def brief(self) -> Iterator[None]:
+        """Functions that are begun inside have little to do.
+
+        Whether LLVM improves them depends on what is compiled with them and by how many threads, and so would whether
+        it makes one operation of a multiplication and an addition, which changes bits: in brief functions it may not.
+        """
+        first, self._is_brief = len(self._functions), True
+        yield
+        self._is_brief = False
         for function in self._functions[first:]:
             function.is_brief = not function.is_internal
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 from xlalite.backends.codegen.llvm import BRIEF, Function, ModuleBuilder
 from xlalite.backends.cpu.emission.emitted_module import ENTRY
@@ -36,9 +37,8 @@ class ProgramText:
     def kernel(self, emit: Callable[[], Function], is_brief: bool) -> Function:
         """A kernel, whose code is complete, and whether it has little to do."""
         first = self.module.function_count
-        function = emit()
-        if is_brief:
-            self.module.mark_brief(first)
+        with self.module.brief() if is_brief else nullcontext():
+            function = emit()
         if self._offer is not None:
             for piece in self.module.cut(first, _LINES_IN_MODULE):
                 self._has_offered = True

@@ -27,8 +27,24 @@ ENTRY e { x = f32[8] parameter(0)
   ROOT y = f32[8] get-tuple-element(w), index=1 }"""
 
 
-def doubled(size: int) -> str:
-    return f"HloModule m\nENTRY e {{ x = f32[{size}] parameter(0)\n ROOT y = f32[{size}] add(x, x) }}"
+# The sum is one kernel, the sort another, which LLVM improves, in one module or in two.
+_SUM_AND_SORT = """HloModule m
+lt { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = pred[] compare(a, b), direction=LT }
+ENTRY e { x = f32[32] parameter(0)
+  y = f32[1000] parameter(1)
+  p = f32[32] multiply(x, x)
+  q = f32[32] add(p, x)
+  s = f32[1000] sort(y), dimensions={0}, to_apply=lt
+  ROOT t = (f32[32], f32[1000]) tuple(q, s) }"""
+
+_EIGENVALUES = """HloModule m
+ENTRY e { x = f32[3,3] parameter(0)
+  ROOT r = (f32[3,3], f32[3], s32[]) custom-call(x), custom_call_target="lapack_ssyevd_ffi",
+    api_version=API_VERSION_TYPED_FFI, backend_config={mode = 86 : ui8, uplo = 76 : ui8} }"""
+
+
+def doubled(size: int, dtype: str = "f32") -> str:
+    return f"HloModule m\nENTRY e {{ x = {dtype}[{size}] parameter(0)\n ROOT y = {dtype}[{size}] add(x, x) }}"
 
 
 def module_of_kernel(text: str, threads: int) -> str:
@@ -39,7 +55,14 @@ def module_of_kernel(text: str, threads: int) -> str:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize(("text", "is_brief"), [(doubled(8), True), (doubled(1000), False), (_LOOP, False)])
+@pytest.mark.parametrize(
+    ("text", "is_brief"),
+    [
+        (doubled(8), True),
+        (doubled(1000), False),
+        (_LOOP, False),
+    ],
+)
 def test_little_work_outside_of_loops_is_brief(text: str, is_brief: bool, threads: int) -> None:
     assert (BRIEF in module_of_kernel(text, threads)) is is_brief
 
@@ -64,3 +87,15 @@ def test_a_brief_kernel_in_the_module_of_another_is_improved_like_that(check, rn
     arrays = [rng.random(size).astype(np.float32) for size in (2, 1000)]
     for threads in (1, 2):
         check(text, *arrays, ulps=1, num_threads=threads)
+
+
+@pytest.mark.parametrize("text", [_SUM_AND_SORT, _EIGENVALUES])
+def test_what_else_is_compiled_by_how_many_threads_changes_no_bit(text: str, rng: np.random.Generator) -> None:
+    module = parse(text)
+    one, two = (
+        get_backend("cpu").compile(module, CompileOptions(num_threads=threads, use_cache=False)) for threads in (1, 2)
+    )
+    for _ in range(20):
+        arrays = [rng.random(parameter.shape.dims, np.float32) for parameter in module.entry_computation.parameters]
+        for expected, found in zip(one(*arrays), two(*arrays), strict=True):
+            np.testing.assert_array_equal(found, expected)
