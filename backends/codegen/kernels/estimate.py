@@ -8,6 +8,7 @@ from xlalite.backends.codegen.kernels.throughput import FLOPS_PER_NS, TRANSCENDE
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.records import dataclass
+from xlalite.hlo.types.shape import Shape
 from xlalite.passes.analysis.cost_analysis import CostAnalysis
 from xlalite.passes.fusion.kernel_shape import KernelKind, KernelShape
 from xlalite.passes.fusion.work import evaluations
@@ -45,7 +46,7 @@ def kernel_work(body: HloComputation, shape: KernelShape) -> Work:
         times = _width(instruction) * evaluated.of(instruction) / max(_element_count(instruction), 1)
         flops += cost.flops * times
         transcendentals += cost.transcendentals * times
-    moved = sum(bytes_read(parameter) for parameter in body.parameters) + _bytes_written(body.root, shape)
+    moved = sum(bytes_read(parameter) for parameter in body.parameters) + written(body.root, shape).size_bytes
     return Work(flops, transcendentals, moved)
 
 
@@ -76,5 +77,6 @@ def _is_updated(parameter: HloInstruction, user: HloInstruction) -> bool:
     return user.opcode == "dynamic-update-slice" and user.operand(0) is parameter
 
 
-def _bytes_written(root: HloInstruction, shape: KernelShape) -> int:
-    return root.operand(1).shape.size_bytes if shape.kind is KernelKind.UPDATE else root.shape.size_bytes
+def written(root: HloInstruction, shape: KernelShape) -> Shape:
+    """What a kernel writes: its results, or the part of one that it updates."""
+    return root.operand(1).shape if shape.kind is KernelKind.UPDATE else root.shape

@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from xlalite.backends.codegen.kernels.added_kernels import added_plans
 from xlalite.backends.codegen.kernels.collapse import collapse
-from xlalite.backends.codegen.kernels.estimate import Work, kernel_work
+from xlalite.backends.codegen.kernels.estimate import Work, kernel_work, written
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_body import KernelBody, kernel_body
-from xlalite.backends.codegen.kernels.throughput import MIN_TASK_NS
+from xlalite.backends.codegen.kernels.throughput import ELEMENTS_PER_NS, MIN_TASK_NS
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.fingerprint import Fingerprints
@@ -78,6 +78,7 @@ class KernelPlan:
         kernel: The kernel.
         operands: Instructions whose arrays are the kernel's parameters.
         estimate_ns: How long it takes on one thread, about.
+        as_written_ns: How long if LLVM does not improve it, at least.
         grain: See `grain_of`.
         decision: The choice, and why the nearest other kind declined.
     """
@@ -85,6 +86,7 @@ class KernelPlan:
     kernel: Kernel
     operands: tuple[HloInstruction, ...]
     estimate_ns: float
+    as_written_ns: float
     grain: int
     decision: Decision
 
@@ -126,7 +128,9 @@ def plan_kernel(
                 kernel, grain = kernel.forking(num_threads), 0
             figures = _figures(kernel, work, estimate, grain)
             decision = Decision("kernel planner", (instruction.name,), name, reason, figures)
-            return KernelPlan(kernel, body.operands, estimate, grain, decision)
+            elements = sum(leaf.element_count for _, leaf in written(request.body.root, shape).leaves())
+            as_written = max(estimate, elements / ELEMENTS_PER_NS)
+            return KernelPlan(kernel, body.operands, estimate, as_written, grain, decision)
         refusals.append(f"not {name}: {kernel.reason}")
     return Declined("; ".join(refusals))
 

@@ -62,7 +62,7 @@ from xlalite.passes.memory.buffers import ALIGNMENT_BYTES, Allocation, Allocatio
 _EMBEDDED_CONSTANT_BYTES = 256
 """Constants up to this size stand in the code; larger ones are linked in by name."""
 BRIEF_NS = 15.0
-"""Kernels that take less, and are in no loop, gain nothing if LLVM improves them (0 to 15 ns, and a call takes 230)."""
+"""Kernels that take less, and are in no loop, gain little if LLVM improves them (0 to 40 ns, and a call takes 230)."""
 
 
 def emit_module(
@@ -368,7 +368,7 @@ class _ModuleEmitter:
             pointers = [*map(self._pointer, operands), *map(self._pointer, results)]
         scratch = self._scratch(plan.kernel, plan.grain)
         pointers += scratch
-        is_brief = plan.estimate_ns < BRIEF_NS and not self._loop_depth
+        is_brief = plan.as_written_ns < BRIEF_NS and not self._loop_depth
         kernel = self._kernel(instruction, plan.kernel, is_brief=is_brief)
         extent, kind = plan.kernel.extent, plan.decision.verdict
         self._slots.write_back(operands)

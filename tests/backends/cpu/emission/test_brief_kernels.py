@@ -60,6 +60,8 @@ def module_of_kernel(text: str, threads: int) -> str:
     [
         (doubled(8), True),
         (doubled(1000), False),
+        (doubled(80, "u8"), True),
+        (doubled(160, "u8"), False),
         (_LOOP, False),
     ],
 )
