@@ -215,7 +215,7 @@ class BlockCopyKernel(Kernel):
 def _emit(fb: FunctionBuilder, lanes: int) -> None:
     """`void copy(ptr source, ptr target, i64 line, i64...)`, size and steps of each loop, outermost first."""
     if lanes > 1:
-        fb.as_written()
+        fb.is_as_written = True
     else:
         fb.only_calls()
     source, target, line, *numbers = fb.parameters
