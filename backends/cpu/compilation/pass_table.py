@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from xlalite.backends.codegen.kernels.dot.feature_padding import ConvolutionFeaturePadding
 from xlalite.backends.codegen.kernels.dot.operand_fusion import DotOperandFusion
 from xlalite.backends.codegen.kernels.dot.operand_packing import DotOperandPacking
 from xlalite.backends.codegen.kernels.dot.operand_types import DotOperandTypes
@@ -11,6 +12,15 @@ from xlalite.passes.registry import PASSES
 
 CPU_PASSES: dict[str, type[HloPass]] = {
     **PASSES,
-    **{hlo_pass.name: hlo_pass for hlo_pass in (DotOperandFusion, DotOperandPacking, DotOperandTypes, ProductChaining)},
+    **{
+        hlo_pass.name: hlo_pass
+        for hlo_pass in (
+            ConvolutionFeaturePadding,
+            DotOperandFusion,
+            DotOperandPacking,
+            DotOperandTypes,
+            ProductChaining,
+        )
+    },
 }
 """Every pass by its name: those that know no target, and those that do, which are made for this machine by default."""

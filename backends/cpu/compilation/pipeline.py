@@ -22,6 +22,9 @@ ConvolutionCanonicalizer = late(
     "xlalite.passes.preparation.convolution_canonicalizer:ConvolutionCanonicalizer", "convolution"
 )
 ReductionSplitter = late("xlalite.passes.preparation.reduction_splitter:ReductionSplitter", "reduce")
+ConvolutionFeaturePadding = late(
+    "xlalite.backends.codegen.kernels.dot.feature_padding:ConvolutionFeaturePadding", "convolution"
+)
 DotOperandTypes = late("xlalite.backends.codegen.kernels.dot.operand_types:DotOperandTypes", "dot")
 DotOperandPacking = late("xlalite.backends.codegen.kernels.dot.operand_packing:DotOperandPacking", "dot")
 ProductChaining = late("xlalite.backends.codegen.kernels.product_chaining:ProductChaining", "dot")
@@ -62,6 +65,7 @@ def _until_fused(options: CompileOptions, target: TargetInfo) -> tuple[Stage, ..
         ComplexDotExpander(),
         *((ConvolutionWinograd(winograd),) if winograd else ()),
         ConvolutionCanonicalizer(),
+        ConvolutionFeaturePadding(target),
         simplification(),
         DotOperandTypes(target),
         finishing(),

@@ -50,6 +50,7 @@ from xlalite.backends.cpu.native.native_compiler_ir import (
 )
 from xlalite.backends.cpu.native.once import once
 from xlalite.backends.cpu.native.runtime_code import runtime_code
+from xlalite.backends.cpu.native.threads import available_cpus
 
 _PASSES = {IrPass.SROA: "SROA", IrPass.INSTRUCTION_COMBINE: "InstCombine", IrPass.SIMPLIFY_CFG: "SimplifyCFG"}
 """What llvmlite's library calls them."""
@@ -106,7 +107,7 @@ class NativeCompiler:
         _runtime().clear(queue)
         waiting = sorted(dict.fromkeys(texts).keys() - self.begun, key=_length, reverse=True)
         if sum(map(len, waiting[1:])) > _FEWEST_CHARACTERS:
-            self._start(min(len(waiting), threads, os.cpu_count() or 1) - 1 - len(self._workers))
+            self._start(min(len(waiting), threads, available_cpus()) - 1 - len(self._workers))
         own = _Worker(self, queue)
         own.prepare(waiting)
         try:

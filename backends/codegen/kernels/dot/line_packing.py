@@ -36,8 +36,10 @@ class LinePacker(WordPacker):
     def _copy_rows(self) -> None:
         """Whole rows of registers at a time; behind the end of a run are zeros."""
         fb, memory = self._fb, self._memory
-        count = MATRIX * self._packing.word
+        count, packing = MATRIX * self._packing.word, self._packing
         wide = vector(memory, count)
+        # Where there are several runs, each has whole words.
+        in_words = packing.dtype is not None and self._numbers.is_part(packing.dtype) and not packing.source_y.is_single
         with fb.loop(0, self._width) as x, self._runs() as (first, length):
             source = self._at_x(fb.parameters[0], fb.add(self._first_x, x))
             source = fb.gep(memory, source, self._y_place(fb.add(self._first_y, first)))
@@ -46,9 +48,22 @@ class LinePacker(WordPacker):
                 stored = fb.load(wide, fb.gep(memory, source, y), self._align)
                 self._store_row(stored, fb.add(first, y), x)
             with self._loop(whole, length, count) as y:
-                mask = lanes_below(fb, y, length, count)
-                stored = fb.masked_load(wide, fb.gep(memory, source, y), mask, zero(wide), self._align)
+                place = fb.gep(memory, source, y)
+                stored = self._rest_in_words(place, y, length) if in_words else self._rest(place, y, length)
                 self._store_row(stored, fb.add(first, y), x)
+
+    def _rest(self, place: Value, y: Value, length: Value) -> Value:
+        """What is left of a run, then zeros."""
+        count = MATRIX * self._packing.word
+        mask, wide = lanes_below(self._fb, y, length, count), vector(self._memory, count)
+        return self._fb.masked_load(wide, place, mask, zero(wide), self._align)
+
+    def _rest_in_words(self, place: Value, y: Value, length: Value) -> Value:
+        """The same of whole words."""
+        fb, word, words = self._fb, self._packing.word, vector(I32, MATRIX)
+        mask = lanes_below(fb, fb.udiv(y, word), fb.udiv(length, word), MATRIX)
+        found = fb.masked_load(words, place, mask, zero(words), self._align)
+        return fb.bitcast(found, vector(self._memory, MATRIX * word))
 
     def _store_row(self, stored: Value, y: Value, x: Value) -> None:
         words = self._fb.bitcast(self._parts(stored), vector(I32, MATRIX))

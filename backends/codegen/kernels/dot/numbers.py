@@ -104,6 +104,12 @@ class Numbers:
         """Whether elements of an operand are multiplied as they lie in memory."""
         return representation(operand).memory is self.kept
 
+    def is_part(self, operand: DType) -> bool:
+        """Whether elements of an operand are terms of words as they lie in memory."""
+        if self.words is None:
+            return False
+        return operand is DType.BF16 if self.words.has_floats else operand.bits == self.words.part.bits
+
     def take(self, fb: FunctionBuilder, operand: DType, stored: Value) -> Value:
         """Loaded elements of an operand in the type of sums; exact, but for integers of more bits than that has."""
         value = from_memory(fb, operand, stored)

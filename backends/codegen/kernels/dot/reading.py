@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers
 from xlalite.backends.codegen.kernels.dot.tilings import MAX_ROWS
 from xlalite.backends.codegen.kernels.dot.view import DotView
 from xlalite.backends.codegen.kernels.dot.words import MATRIX
 from xlalite.backends.codegen.llvm import TargetInfo
-from xlalite.hlo.types.dtype import DType
 
 RUN_BYTES = 2048
 """Memory that is fetched ahead only if at least so much of it follows one another."""
@@ -77,11 +75,13 @@ def depth_of_rows(view: DotView, numbers: Numbers, most: int) -> int:
     Those must be terms, one after another in runs of whole rows of registers, and long enough ways between them go
     forward, so that all that lies between two elements is memory of the operand.
     """
-    outer, depth, words = view.lhs.outer, view.lhs.depth, numbers.words
-    assert words is not None, "a product in words"
-    is_plain = representation(numbers.lhs).memory.size_bytes == words.part.size_bytes and not view.lhs.computing
-    is_plain = is_plain and (numbers.lhs is DType.BF16 if words.has_floats else numbers.lhs.bits == words.part.bits)
-    if not is_plain or depth.stride != 1 or depth.run % (MATRIX * words.terms):
+    outer, depth = view.lhs.outer, view.lhs.depth
+    if (
+        view.lhs.computing
+        or not numbers.is_part(numbers.lhs)
+        or depth.stride != 1
+        or depth.run % (MATRIX * numbers.word)
+    ):
         return 0
     if not (outer.is_forward and depth.is_forward) or (not outer.is_single and outer.run < MATRIX):
         return 0
