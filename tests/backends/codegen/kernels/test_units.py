@@ -9,7 +9,7 @@ from xlalite.backends.codegen.kernels.planner import KernelPlan, plan_kernel
 from xlalite.backends.codegen.llvm import ModuleBuilder
 from xlalite.backends.cpu.native.jit import compile_ir
 from xlalite.backends.cpu.native.linker import link
-from xlalite.backends.cpu.native.object_code import IrSource
+from xlalite.backends.cpu.native.object_code import NEXT_MODULE, IrSource
 from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.text import parse
 
@@ -46,7 +46,7 @@ def test_units_share_out_the_elements(kind: str, program: str, rng: np.random.Ge
     run = builder.function("run", kernel.return_type, kernel.parameter_types)
     run.call(kernel, *run.parameters)
     run.ret()
-    code = link([compile_ir(IrSource(builder.text()))])
+    code = link([compile_ir(IrSource(NEXT_MODULE.join((builder.text(), *builder.shared_texts))))])
     function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(code.address("run"))
     operands = [rng.standard_normal(p.shape.dims).astype(np.float32) for p in module.entry_computation.parameters]
     total, written = np.zeros(root.shape.dims, np.float32), np.zeros(root.shape.dims, int)
