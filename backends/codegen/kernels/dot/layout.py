@@ -181,9 +181,7 @@ def widened_tile_of(plan: DotPlan, layout: DotLayout, columns: int) -> Tile:
     return _matrix_tile(WidenedMatrixTile, plan, columns, _WIDENED_ROWS)
 
 
-def _matrix_tile(
-    kind: type[MatrixTile] | type[WidenedMatrixTile], plan: DotPlan, columns: int, rows: int
-) -> MatrixTile | WidenedMatrixTile:
+def _matrix_tile(kind: type[MatrixTile], plan: DotPlan, columns: int, rows: int) -> MatrixTile:
     return kind(
         rows=rows,
         columns=_up(columns, plan.lanes),

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xlalite.backends.codegen.kernels.dot.matrix_tile import WORD_BYTES, Rows
-from xlalite.backends.codegen.kernels.dot.tile import Tile, TileBuilder
+from xlalite.backends.codegen.kernels.dot.matrix_tile import WORD_BYTES, MatrixTile, Rows
+from xlalite.backends.codegen.kernels.dot.tile import TileBuilder
 from xlalite.backends.codegen.kernels.dot.words import MATRIX, first_term, last_term
 from xlalite.backends.codegen.kernels.scalars import Scalars
 from xlalite.backends.codegen.llvm import I8, I16, I32, Value
@@ -18,24 +18,10 @@ from xlalite.hlo.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WidenedMatrixTile(Tile):
-    """A tile that takes what a `MatrixTile` does; its rows are computed at a time, of any number.
-
-    Attributes:
-        is_packed: Whether rows of a are in lines of words; else where the program has them, in terms.
-        has_runs: Whether columns of a lie in several runs, which are two arguments more.
-    """
+class WidenedMatrixTile(MatrixTile):
+    """A tile that stands in for a `MatrixTile`; its rows are computed at a time, of any number."""
 
     name: ClassVar[str] = "dot_widened_matrices"
-    arguments: ClassVar[int] = 7
-
-    is_packed: bool
-    has_runs: bool
-
-    @property
-    def argument_count(self) -> int:
-        """With those about runs."""
-        return self.arguments + 2 * self.has_runs
 
     def emit(self, builder: TileBuilder) -> None:
         """Stores the sums of all terms, or adds them to others; of the last row again where rows do not divide all."""
