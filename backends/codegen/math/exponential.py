@@ -13,6 +13,7 @@ from xlalite.backends.codegen.math.floating import (
     at_least,
     at_most,
     format_of,
+    has_avx512,
     power_of_low_bits,
     scale_by_power_of_two,
 )
@@ -60,6 +61,8 @@ EXPM1 = {
 }
 # Below the first number the result is 0 (or -1), above the second infinity; both keep n within the format's reach.
 EXP_RANGE = {F32: (-105.0, 89.0), F64: (-746.0, 710.0)}
+_EXP_ZERO = {F32: -104.0, F64: -745.2}
+"""Below these the result is 0."""
 EXPM1_LOW = {F32: -20.0, F64: -40.0}
 
 
@@ -69,9 +72,19 @@ def emit_exp(fb: FunctionBuilder, x: Value) -> Value:
 
 
 def exp_up_to(fb: FunctionBuilder, x: Value) -> Value:
-    """e**x for x at most the upper end of EXP_RANGE, or NaN."""
-    format_ = format_of(x)
-    bounded = at_least(fb, x, EXP_RANGE[format_.type][0])
+    """e**x for x at most the upper end of EXP_RANGE, or NaN.
+
+    Where it rounds to 0, as for what a mask hides, nothing is scaled: Intel's processors take 30 times as long for
+    numbers that are too small to be normal, also for those that they round to 0.
+    """
+    if not has_avx512(fb):
+        return _exp_within(fb, at_least(fb, x, EXP_RANGE[x.type.scalar][0]))
+    is_seen = fb.fcmp("uge", x, _EXP_ZERO[x.type.scalar])
+    return fb.select(is_seen, _exp_within(fb, x), 0.0)
+
+
+def _exp_within(fb: FunctionBuilder, bounded: Value) -> Value:
+    format_ = format_of(bounded)
     n = fb.fsub(fb.mul_add(bounded, LOG2_E, format_.rounder), format_.rounder)
     start = fb.mul_add(n, -LN2_HIGH[format_.type], bounded)
     if not format_.is_double:
