@@ -20,7 +20,7 @@ class KernelTime:
         time_ns: How long all of that took.
         flops: Arithmetic operations of all calls, transcendental functions not among them.
         bytes_accessed: Bytes of the operands and results of all calls.
-        dtype: The element type of its largest array.
+        dtype: The element type of its largest array; of a product, that of its operands.
         threads: How many at most ran each call.
     """
 
@@ -84,12 +84,13 @@ class KernelProfile:
         return KernelProfile(total, tuple(kernels))
 
     def with_total(self) -> KernelProfile:
-        """The same, with the operations, bytes and threads of the whole from those of the kernels."""
+        """The same, with the operations, bytes, threads and, if there is one, type of the kernels for the whole."""
         total = replace(
             self.total,
             flops=sum(one.flops for one in self.kernels),
             bytes_accessed=sum(one.bytes_accessed for one in self.kernels),
             threads=max((one.threads for one in self.kernels), default=1),
+            dtype=next(iter(self.dtypes)) if len(self.dtypes) == 1 else self.total.dtype,
         )
         return KernelProfile(total, self.kernels)
 

@@ -13,6 +13,7 @@ from xlalite.backends.cpu.emission.emitted_module import COUNTERS, ClockedKernel
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.passes.analysis.cost_analysis import Cost, CostAnalysis
+from xlalite.passes.analysis.matrix_products import is_matrix_product
 
 _CLOCK_MONOTONIC = 1
 _SECOND_NS = 1_000_000_000
@@ -81,6 +82,10 @@ def _name(instruction: HloInstruction, module: HloModule) -> str:
 
 
 def _dtype(instruction: HloInstruction) -> str:
-    """The element type of its largest operand or result."""
+    """The element type of its largest operand or result; of a product, that of its operands with more bits."""
+    body = instruction.called_computations[0].instructions if instruction.opcode == "fusion" else (instruction,)
+    product = next(filter(is_matrix_product, body), None)
+    if product is not None:
+        return str(max((operand.shape.dtype for operand in product.operands), key=lambda dtype: dtype.bits).value)
     shapes = [leaf for each in (instruction, *instruction.operands) for _, leaf in each.shape.leaves() if leaf.is_array]
     return max(shapes, key=lambda shape: shape.element_count).dtype.value if shapes else ""

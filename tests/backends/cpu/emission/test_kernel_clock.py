@@ -10,6 +10,7 @@ from xlalite.backends.base import CompileOptions, Executable, get_backend
 from xlalite.backends.cpu.emission.emitted_module import COUNTERS
 from xlalite.hlo.errors import ExecutionError
 from xlalite.hlo.text import parse
+from xlalite.hlo.types.dtype import DType
 
 LOOP = """
 HloModule m
@@ -123,3 +124,18 @@ ENTRY main { x = f32[300] parameter(0)  ROOT s = f32[300] all-reduce(x), to_appl
     profile = clocked.kernel_profile()
     assert "all-reduce" in {kernel.kind for kernel in profile.kernels}
     assert {kernel.calls for kernel in (profile.total, *profile.kernels)} == {2}
+
+
+@pytest.mark.parametrize(("lhs", "rhs", "dtype"), [("s8", "s8", "s8"), ("bf16", "s8", "bf16"), ("f32", "bf16", "f32")])
+def test_products_have_the_type_of_their_operands(
+    compile_text: Callable[..., Executable], lhs: str, rhs: str, dtype: str
+) -> None:
+    result = "s32" if lhs == "s8" else "f32"
+    text = f"""HloModule m
+    ENTRY e {{ x = {lhs}[64,64] parameter(0)
+      y = {rhs}[64,64] parameter(1)
+      d = {result}[64,64] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+      ROOT n = {result}[64,64] negate(d) }}"""
+    executable = compile_text(text, profile=True)
+    executable(*(np.ones((64, 64), DType(name).numpy) for name in (lhs, rhs)))
+    assert [kernel.dtype for kernel in executable.kernel_profile().kernels if kernel.kind == "dot"] == [dtype]
