@@ -55,7 +55,6 @@ class MatrixTile(Tile):
 
     def emit(self, builder: TileBuilder) -> None:
         """Stores the sums of all terms, or adds them to others."""
-        builder.fb.is_as_written = True
         _Call(builder, self).emit()
 
 
@@ -120,13 +119,13 @@ class _Call:
         fb, height = self._fb, self._height
         block = _even(fb, height, BLOCK)
         whole = fb.sub(height, fb.urem(height, block))
+        step = _even(fb, self._steps, _STEPS)
         with fb.loop(0, 2) as number:
             begin = fb.mul(whole, number)
             end = fb.select(fb.icmp("eq", number, 0), whole, height)
             with fb.if_(fb.icmp("ne", begin, end)):
                 rows = fb.smin(fb.sub(end, begin), block)
                 self._shape_registers((fb.smin(rows, MATRIX), fb.smax(fb.sub(rows, MATRIX), 1)))
-                step = _even(fb, self._steps, _STEPS)
                 with fb.carried_loop(0, self._steps, step, [self._b, self._adds], nonempty=True) as parts:
                     panel, adds = parts.values
                     steps = fb.smin(fb.sub(self._steps, parts.index), step)

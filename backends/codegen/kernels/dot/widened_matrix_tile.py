@@ -26,7 +26,6 @@ class WidenedMatrixTile(MatrixTile):
     def emit(self, builder: TileBuilder) -> None:
         """Stores the sums of all terms, or adds them to others; of the last row again where rows do not divide all."""
         fb, math, kept = builder.fb, Scalars(builder.fb), builder.kept
-        fb.is_as_written = True
         a, b, c, words, adds, a_row, _, b_depth, c_row, _, width, height, *runs = fb.parameters
         lhs = Rows(builder, a, a_row, runs, self.is_packed)
         starts = range(0, self.columns, self.lanes)
