@@ -21,7 +21,13 @@ from xlalite.passes.fusion.fusible import is_cheap_to_repeat, is_expensive, is_i
 from xlalite.passes.fusion.group import KernelGroup
 from xlalite.passes.fusion.kernel_order import KernelOrder
 from xlalite.passes.fusion.kernel_shape import KernelKind, kernel_domains, result_dims
-from xlalite.passes.fusion.seams import find_seams, is_worth_splitting, update_start
+from xlalite.passes.fusion.seams import find_seams, is_worth_splitting
+from xlalite.passes.fusion.updated_memory import (
+    is_rewritten,
+    is_scattered_into,
+    is_updated_in_place,
+    touches_updated_memory,
+)
 
 Note = tuple[tuple[str, ...], str, str, dict[str, int | float | str]]
 
@@ -211,9 +217,9 @@ class FusionPlanner:
             return reason
         if group.domain is None:
             return f"{group.root.opcode} takes its operands from memory"
-        if group.kind is KernelKind.UPDATE and _touches_updated_memory(producer, group):
+        if group.kind is KernelKind.UPDATE and touches_updated_memory(producer, group):
             return "it reads, or is, what the kernel updates in place"
-        if group.kind is KernelKind.SCATTER and _is_scattered_into(producer, group.root):
+        if group.kind is KernelKind.SCATTER and is_scattered_into(producer, group.root):
             return "it reads, or is, what the kernel scatters into"
         for product in filter(has_tiles, group.readers(producer)):
             return f"{product.opcode} takes its operands from memory"
@@ -320,10 +326,14 @@ class FusionPlanner:
     def _why_not_output(self, producer: HloInstruction, group: KernelGroup) -> str | None:
         if group.kind not in (KernelKind.LOOP, KernelKind.ROW) or group.domain is None or group.root.shape.is_tuple:
             return f"{group.root.opcode} takes its operands from memory"
-        place, _ = group.place_of_operand(producer)
-        wanted = group.domain.shape_of(place) if place is not None else None
+        candidate, domain = group, group.domain
         if producer.opcode == "reduce" and group.kind is KernelKind.LOOP:
-            return "it is needed elsewhere too, and the loop would have to become a row kernel first"
+            domain = reduced_domain(producer)
+            if domain.dims != group.domain.dims or not domain.has_minor_columns or not producer.shape.is_array:
+                return "it is needed elsewhere too, and the loop is none over its rows"
+            candidate = group.with_domain(domain)
+        place, _ = candidate.place_of_operand(producer)
+        wanted = domain.shape_of(place) if place is not None else None
         if wanted is None or producer.shape.dims != wanted:
             return "it is needed elsewhere too, and its sizes are not those of the kernel's results"
         if producer in self._no_outputs:
@@ -365,7 +375,7 @@ def _needs_kernel(instruction: HloInstruction) -> bool:
 
 def _new_group(instruction: HloInstruction) -> KernelGroup:
     kinds = kernel_domains(instruction, (instruction,))
-    kind, domain = next((k, d) for k, d in kinds if k is not KernelKind.UPDATE or not _is_rewritten(instruction))
+    kind, domain = next((k, d) for k, d in kinds if k is not KernelKind.UPDATE or not is_rewritten(instruction))
     grows = _takes_producers(instruction, kind)
     group = KernelGroup(instruction, kind, domain if grows else None, outputs=[instruction])
     group.add(instruction, place_of_result(result_dims(instruction), domain))
@@ -375,7 +385,7 @@ def _new_group(instruction: HloInstruction) -> KernelGroup:
 def _takes_producers(instruction: HloInstruction, kind: KernelKind) -> bool:
     """Whether a kernel around an instruction may compute more than that."""
     if instruction.opcode == "dynamic-update-slice":
-        return kind is KernelKind.LOOP or _is_updated_in_place(instruction)
+        return kind is KernelKind.LOOP or is_updated_in_place(instruction)
     if kind is KernelKind.SCATTER:
         return instruction.shape.is_array and instruction.shape.dtype is instruction.operand(2).shape.dtype
     return kind in _COMPUTING_OPERANDS or why_not_fusible(instruction) is None
@@ -417,73 +427,6 @@ def _feeds_elements(producer: HloInstruction, group: KernelGroup) -> bool:
     """Whether members that the kernel computes for each of its points need the producer."""
     behind = reachable(group.readers(producer), group.readers)
     return any(group.places[member] is not Place.ROW for member in behind)
-
-
-def _is_updated_in_place(update: HloInstruction) -> bool:
-    """Whether what is updated is memory of the program, not an input or a constant of which a whole copy is made."""
-    target = _memory(update.operand(0))
-    if not update.shape.rank or target.opcode == "constant":
-        return False
-    computation = update.parent
-    return target.opcode != "parameter" or (computation is not None and not computation.is_entry)
-
-
-def _is_rewritten(update: HloInstruction) -> bool:
-    """Whether most of an array changes, at a place known now, to what is made of the array.
-
-    A loop over the whole array, split around the update, then writes another array at once: in place, what is read
-    would have to be kept until all is computed.
-    """
-    target, new = update.operands[:2]
-    if any(update_start(update, dimension) is None for dimension in range(update.shape.rank)):
-        return False
-    is_most = 2 * new.shape.element_count >= update.shape.element_count
-    memory = _memory(target)
-    return is_most and any(_memory(read) is memory for one in _only_for(new) for read in one.operands)
-
-
-def _touches_updated_memory(producer: HloInstruction, group: KernelGroup) -> bool:
-    """Whether a kernel that updates in place would read other elements than the one it replaces at a time.
-
-    An update that would come to that is not begun: what it is made of would be written one by one.
-    """
-    update = group.root
-    target = _memory(update.operand(0))
-    for one in _only_for(producer) if producer in update.operands else (producer,):
-        is_window = one.opcode == "dynamic-slice" and one.operand(0) is update.operand(0)
-        if is_window and one.operands[1:] == update.operands[2:] and one.shape.dims == update.operand(1).shape.dims:
-            if one is producer and group.place_of_operand(one)[0] is not Place.FULL:
-                return True
-        elif _memory(one) is target or any(_memory(operand) is target for operand in one.operands):
-            return True
-    return False
-
-
-def _is_scattered_into(producer: HloInstruction, scatter: HloInstruction) -> bool:
-    """Whether a producer is, or reads, memory that the scatter may update in place; what needs no array is none."""
-    target = scatter.operand(0)
-    if is_cheap_to_repeat(target):
-        return False
-    return any(_memory(one) is _memory(target) for one in (producer, *producer.operands))
-
-
-def _only_for(producer: HloInstruction) -> Collection[HloInstruction]:
-    """What would be fused with a producer because nothing else needs it."""
-    found: dict[HloInstruction, None] = {producer: None}
-    waiting = [producer]
-    while waiting:
-        for operand in waiting.pop().operands:
-            if operand not in found and why_not_fusible(operand) is None and all(u in found for u in operand.users):
-                found[operand] = None
-                waiting.append(operand)
-    return found
-
-
-def _memory(instruction: HloInstruction) -> HloInstruction:
-    """The instruction whose memory one has, as far as renaming of arrays goes."""
-    while instruction.opcode in ("reshape", "bitcast"):
-        instruction = instruction.operand(0)
-    return instruction
 
 
 def _repeats(producer: HloInstruction, group: KernelGroup) -> bool:

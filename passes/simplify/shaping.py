@@ -39,16 +39,27 @@ def broadcast_as_reshape(instruction: HloInstruction) -> RuleResult:
     return reshape(transpose(operand, order), instruction.shape.dims)
 
 
-def broadcast_of_inserted_ones(instruction: HloInstruction) -> RuleResult:
-    """broadcast(reshape(A)) = broadcast(A) when the reshape only inserts dimensions of size 1."""
-    inner = instruction.operand(0)
-    if inner.opcode != "reshape":
+def broadcast_of_ones(instruction: HloInstruction) -> RuleResult:
+    """broadcast(reshape(A)) = broadcast(A) when the reshape only inserts and drops dimensions of size 1.
+
+    Those that are dropped must be in the result, too, where they belong.
+    """
+    inner, dims = instruction.operand(0), instruction.shape.dims
+    if inner.opcode != "reshape" or not is_increasing(instruction.attrs.dimensions):
         return None
     source = inner.operand(0)
-    if without_ones(inner.shape.dims) != source.shape.dims:
+    if without_ones(inner.shape.dims) != without_ones(source.shape.dims):
         return None
     kept = [d for d, size in zip(instruction.attrs.dimensions, inner.shape.dims, strict=True) if size != 1]
-    return broadcast(source, instruction.shape.dims, kept)
+    places, ones = iter(kept), [d for d, size in enumerate(dims) if size == 1]
+    found: list[int] = []
+    for size in source.shape.dims:
+        behind = found[-1] if found else -1
+        place = next(places) if size != 1 else next((one for one in ones if one > behind), None)
+        if place is None or place <= behind:
+            return None
+        found.append(place)
+    return broadcast(source, dims, found)
 
 
 def broadcast_of_transpose(instruction: HloInstruction) -> RuleResult:
@@ -230,7 +241,7 @@ MERGING: tuple[RewriteRule, ...] = (
 
 RULES: tuple[RewriteRule, ...] = (
     *MERGING,
-    RewriteRule("broadcast", broadcast_of_inserted_ones),
+    RewriteRule("broadcast", broadcast_of_ones),
     RewriteRule("broadcast", broadcast_of_transpose),
     RewriteRule("broadcast", broadcast_as_reshape),
     RewriteRule("reshape", reshape_of_broadcast),

@@ -50,7 +50,7 @@ _PLANS: Mapping[KernelKind, str] = {
     KernelKind.TRANSPOSE: ".transpose:plan_transpose",
     KernelKind.CONCATENATE: ".concatenate:plan_concatenate",
     KernelKind.ZERO_PAD: ".zero_pad:plan_zero_pad",
-    KernelKind.CHAIN: ".chain:plan_chain",
+    KernelKind.CHAIN: ".chain_plan:plan_chain",
     KernelKind.DOT: ".dot:plan_dot_kernel",
     KernelKind.ROW: ".row:plan_row",
     KernelKind.COLUMN: ".column:plan_column",

@@ -1,12 +1,14 @@
-"""The pass that makes one kernel of a product, the rows made of its result, and a product of those."""
+"""The pass that makes one kernel of products, the rows made of their results, and products of those."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 from typing import ClassVar, TypeAlias
 
-from xlalite.backends.codegen.kernels.chain import ChainKernel, plan_chain, why_not_in_blocks
+from xlalite.backends.codegen.kernels.chain import ChainKernel
+from xlalite.backends.codegen.kernels.chain_blocks import sums_rows
+from xlalite.backends.codegen.kernels.chain_plan import plan_chain, why_not_in_blocks
 from xlalite.backends.codegen.kernels.collapse import collapse
 from xlalite.backends.codegen.kernels.kernel import Declined, KernelRequest
 from xlalite.backends.codegen.llvm import TargetInfo
@@ -35,31 +37,33 @@ class _Chain:
     """What may become one kernel.
 
     Attributes:
-        first: A product, which only the rows need.
-        rows: A fusion that reduces rows.
-        last: A product with the rows on its left, or a fusion with one.
+        heads: Products, which only the rows need.
+        rows: A fusion that reduces rows, and what it gives if that is several.
+        tails: Products of rows, or fusions with one.
+        given: Which of the rows' results others need, too.
     """
 
-    first: HloInstruction
-    rows: HloInstruction
-    last: HloInstruction
+    heads: tuple[HloInstruction, ...]
+    rows: tuple[HloInstruction, ...]
+    tails: tuple[HloInstruction, ...]
+    given: tuple[HloInstruction, ...]
 
     @property
     def members(self) -> tuple[HloInstruction, ...]:
         """All, operands before users."""
-        return self.first, self.rows, self.last
+        return *self.heads, *self.rows, *self.tails
 
     @property
-    def gives_rows(self) -> bool:
-        """Whether others need the rows, too."""
-        return self.rows.user_count > 1
+    def subject(self) -> tuple[str, ...]:
+        """The names of products and rows."""
+        return tuple(one.name for one in (*self.heads, self.rows[0], *self.tails))
 
 
 @dataclass(frozen=True, slots=True)
 class ProductChaining(HloPass):
-    """dot -> fusion that reduces rows -> dot: one fusion, which gives the rows, too, where others need them.
+    """dots -> fusion that reduces rows -> dots: one fusion, which gives the rows, too, where others need them.
 
-    What only the next one needs, such as the scores of attention, is then never whole in memory. Requires that kernels
+    What only the next ones need, such as the scores of attention, is then never whole in memory. Requires that kernels
     have been chosen. Declines, with a record, where the kernel does, see `plan_chain`.
 
     Attributes:
@@ -78,19 +82,25 @@ class ProductChaining(HloPass):
         plans: _Plans = {}
         for computation in running_computations(module):
             for rows in computation.post_order():
-                chains = _chains_around(rows)
-                changed |= any(self._join(module, chain, plans) for chain in chains)
+                chains = tuple(_chains_around(rows))
+                if chains and self._is_large(module, chains[0]):
+                    changed |= any(self._join(module, chain, plans) for chain in chains)
         if changed:
             remove_uncalled_computations(module)
         return changed
 
+    def _is_large(self, module: HloModule, chain: _Chain) -> bool:
+        """Whether what is handed on is worth a chain."""
+        for head in chain.heads:
+            if (declined := why_not_in_blocks(head, self.target)) is not None:
+                module.record(self.name, chain.subject, "not joined", declined.reason)
+                return False
+        return True
+
     def _join(self, module: HloModule, chain: _Chain, plans: _Plans) -> bool:
-        subject = tuple(member.name for member in chain.members)
-        if (declined := why_not_in_blocks(chain.first, self.target)) is not None:
-            module.record(self.name, subject, "not joined", declined.reason)
-            return False
-        results = (chain.last, chain.rows) if chain.gives_rows else (chain.last,)
-        body, operands = joined_body(f"fused_{chain.last.name}", chain.members, results)
+        subject = chain.subject
+        results = (*chain.tails, *chain.given)
+        body, operands = joined_body(f"fused_{chain.tails[0].name}", chain.members, results)
         digest = fingerprint(body)
         if digest not in plans:
             plans[digest] = self._plan(body)
@@ -100,18 +110,18 @@ class ProductChaining(HloPass):
             return False
         if not self.may_change():
             return False
-        saved = chain.first.shape.size_bytes + (0 if chain.gives_rows else chain.rows.shape.size_bytes)
-        figures = {"bytes": saved, "rows": kernel.rows}
+        figures = {"bytes": sum(one.shape.size_bytes for one in kernel.windows), "rows": kernel.rows}
         module.record(self.name, subject, "joined", "what they hand on is never whole in memory", figures)
-        attrs, name, last = FusionAttrs(FusionKind.OUTPUT), f"{chain.last.name}_chain", chain.last
+        (last, *_), attrs = chain.tails, FusionAttrs(FusionKind.OUTPUT)
+        name = f"{last.name}_chain"
         joined = create("fusion", operands, attrs, (module.add(body),), shape=body.root.shape, name=name)
-        if not chain.gives_rows:
+        if len(results) == 1:
             replace(last, joined)
             return True
         assert last.parent is not None, "an instruction of a computation"
         last.parent.add(joined)
-        replace(last, element(joined, 0))
-        replace(chain.rows, element(joined, 1))
+        for number, result in enumerate(results):
+            replace(result, element(joined, number))
         return True
 
     def _plan(self, body: HloComputation) -> ChainKernel | Declined:
@@ -121,35 +131,51 @@ class ProductChaining(HloPass):
 
 
 def _chains_around(rows: HloInstruction) -> Iterator[_Chain]:
-    """Those whose middle an instruction may be."""
-    if rows.opcode != "fusion" or not rows.shape.is_array or rows.is_root or rows.is_controlled:
+    """Those whose middle an instruction may be: with all products of the rows, with those by columns, and with one."""
+    if rows.opcode != "fusion" or rows.is_root or rows.is_controlled:
         return
     if not any(one.opcode == "reduce" for one in rows.called_computations[0].instructions):
         return
-    first = next((one for one in rows.operands if one.opcode == "dot" and _is_for_one(one)), None)
-    if first is None:
+    heads = tuple(one for one in rows.operands if one.opcode == "dot" and _is_for_one(one))
+    results = tuple(rows.users) if rows.shape.is_tuple else (rows,)
+    if not heads or not all(one.shape.is_array for one in results):
         return
-    for last in rows.users:
-        is_product = last.shape.is_array and last.operand_positions(rows) == _left_of_product(last)
-        if is_product and not last.is_controlled and not _needs_otherwise(last, rows):
-            yield _Chain(first, rows, last)
+    products = {user: _sums_rows(user, result) for result in results for user in result.users}
+    tails = [user for user, sums in products.items() if sums is not None and not _needs_otherwise(user, results, rows)]
+    by_columns = [tail for tail in tails if not products[tail]]
+    for some in dict.fromkeys((tuple(tails), tuple(by_columns), *((tail,) for tail in by_columns))):
+        if some:
+            given = tuple(one for one in results if one.is_root or not set(some).issuperset(one.users))
+            yield _Chain(heads, (rows, *(one for one in results if one is not rows)), some, given)
 
 
-def _needs_otherwise(last: HloInstruction, rows: HloInstruction) -> bool:
+def _sums_rows(user: HloInstruction, result: HloInstruction) -> bool | None:
+    """Whether a product of rows sums over them, and not over columns; None if it is none that could be in a chain."""
+    positions = user.operand_positions(result)
+    if len(positions) != 1 or not user.shape.is_array or user.is_controlled:
+        return None
+    (position,) = positions
+    dot, rows = user, result
+    if user.opcode == "fusion":
+        (called,) = user.called_computations
+        dots, rows = [one for one in called.instructions if one.opcode == "dot"], called.parameters[position]
+        if len(dots) != 1 or set(rows.users) != {dots[0]}:
+            return None
+        (dot,) = dots
+    if dot.opcode != "dot":
+        return None
+    sums = sums_rows(dot, rows)
+    return sums if sums or dot.operand(0) is rows else None
+
+
+def _needs_otherwise(tail: HloInstruction, results: Sequence[HloInstruction], rows: HloInstruction) -> bool:
     """Whether other operands are made of the rows, so that the rows must be there before."""
-    others = [operand for operand in last.operands if operand is not rows]
-    return rows.user_count > 1 and rows in reachable(others, lambda one: one.operands)
+    if sum(one.user_count for one in results) == 1:
+        return False
+    used = next(one for one in results if one in tail.operands)
+    others = [operand for operand in tail.operands if operand is not used]
+    return rows in reachable(others, lambda one: one.operands)
 
 
 def _is_for_one(instruction: HloInstruction) -> bool:
     return instruction.user_count == 1 and not instruction.is_root and not instruction.is_controlled
-
-
-def _left_of_product(last: HloInstruction) -> tuple[int, ...]:
-    """Where the left operand of the only product stands among the operands."""
-    if last.opcode == "dot":
-        return (0,)
-    dots = [one for called in last.called_computations for one in called.instructions if one.opcode == "dot"]
-    if last.opcode != "fusion" or len(dots) != 1 or dots[0].operand(0).opcode != "parameter":
-        return ()
-    return (dots[0].operand(0).attrs.number,)

@@ -15,8 +15,8 @@ _FARTHEST = 1 << 30
 """Positions are sums that must not wrap."""
 
 
-def columns_ahead(scores: HloInstruction, result: HloInstruction) -> int | None:
-    """The least `a` for which row r of scores is read in columns up to r + a only, on the way to a result.
+def columns_ahead(scores: HloInstruction, results: Sequence[HloInstruction]) -> int | None:
+    """The least `a` for which row r of scores is read in columns up to r + a only, on the way to results.
 
     What is hidden is not chosen by any select, so that its value does not matter. None if nothing is known.
     """
@@ -24,7 +24,7 @@ def columns_ahead(scores: HloInstruction, result: HloInstruction) -> int | None:
     waiting = [scores]
     while waiting:
         one = waiting.pop()
-        if one is result:
+        if one in results:
             return None
         for user in one.users:
             positions = user.operand_positions(one)

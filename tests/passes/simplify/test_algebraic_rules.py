@@ -385,9 +385,14 @@ CASES = (
         lambda v: v.bc(v.t(v.x, 1, 0), (4, 3, 2), 1, 2),
     ),
     Case(
-        "broadcast_of_inserted_ones",
+        "broadcast_of_ones",
         lambda v: v.bc(v.rs(v.v, 3, 1), (2, 3, 1), 1, 2),
         lambda v: v.bc(v.rs(v.x, 6, 1), (2, 6, 1), 1, 2),
+    ),
+    Case(
+        "broadcast_of_ones",
+        lambda v: v.bc(v.rs(-v.rs(v.x, 2, 1, 3), 2, 3), (2, 1, 1, 3, 5), 0, 3),
+        lambda v: v.bc(v.rs(-v.rs(v.x, 2, 1, 3), 2, 3), (1, 2, 3, 5), 1, 2),
     ),
     Case("broadcast_as_reshape", lambda v: v.bc(v.x, (3, 1, 2), 2, 0), lambda v: v.bc(v.x, (3, 2, 2), 2, 0)),
     Case("reshape_nothing", lambda v: v.rs(v.x, 2, 3), lambda v: v.rs(v.x, 3, 2)),

@@ -170,6 +170,11 @@ class Driver:
     def _pieces(self) -> None:
         """All pieces; operands stay packed as long as pieces after others share them."""
         fb, plan, math = self._fb, self._plan, self._math
+        if plan.in_steps:
+            with fb.loop(self._entry.begin, self._entry.end) as step:
+                piece = self._piece(math.divide(step, plan.depth_units))
+                self._step(piece, math.multiply(math.remainder(step, plan.depth_units), plan.unit_depth))
+            return
         if plan.extent == 1:
             self._piece_of(0, (None, None))
             return
@@ -190,14 +195,18 @@ class Driver:
         start, depth = piece.start, math.piece(piece.start, plan.part_depth, k) if plan.parts > 1 else k
         if plan.depth_units > 1:
             with fb.loop(*map(math.operand, (start, math.add(start, depth), plan.unit_depth))) as first:
-                terms = math.piece(first, plan.unit_depth, k)
-                self._pack(piece, first, terms, (None, None))
-                self._block(piece, first, terms)
+                self._step(piece, first)
         else:
             self._pack(piece, start, depth, is_new)
             self._block(piece, start, depth)
         if plan.parts > 1:
             self._join_parts(piece)
+
+    def _step(self, piece: _Piece, first: Scalar) -> None:
+        """A piece along the depth."""
+        terms = self._math.piece(first, self._plan.unit_depth, self._plan.view.k)
+        self._pack(piece, first, terms, (None, None))
+        self._block(piece, first, terms)
 
     def _join_parts(self, piece: _Piece) -> None:
         """Where all parts of a piece are done, adds their sums in order and finishes the piece."""

@@ -147,7 +147,8 @@ class DotKernel(Kernel):
     @property
     def _is_long(self) -> bool:
         """Whether it does nothing but call functions: for tiles that take long, and what follows them."""
-        return self.plan.unit_depth >= LONG_TILE and self.plan.extent > 0 and not computed_operands(self.dot)
+        is_long = self.plan.unit_depth >= LONG_TILE or self.plan.in_steps
+        return is_long and self.plan.extent > 0 and not computed_operands(self.dot)
 
     @property
     def _only_calls(self) -> bool:

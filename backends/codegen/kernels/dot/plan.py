@@ -115,6 +115,8 @@ class DotPlan:
         flipped: Whether the view is that of a single column as a row.
         streams: Rows of the right operand that are read side by side with form STREAM.
         rhs_is_far: Whether tiles read a few columns of many rows of a right operand that comes from far away.
+        in_steps: Whether the pieces along the depth that follow one another are counted like others, so that who calls
+            for them can make what they are computed of meanwhile.
     """
 
     form: Form
@@ -137,6 +139,7 @@ class DotPlan:
     flipped: bool = False
     streams: int = 0
     rhs_is_far: bool = False
+    in_steps: bool = False
 
     @property
     def packed_elements(self) -> int:
@@ -161,7 +164,7 @@ class DotPlan:
     @property
     def extent(self) -> int:
         """Pieces in all."""
-        return self.units * self.parts
+        return self.units * self.parts * (self.depth_units if self.in_steps else 1)
 
     @property
     def units(self) -> int:
@@ -179,6 +182,11 @@ class DotPlan:
         if self.row_run < self.view.m:
             return self.row_run
         return min(self.rows, MATRIX) if self.numbers.in_matrices else self.rows
+
+    @property
+    def depth_step(self) -> int:
+        """Terms of which those of a piece along the depth are a multiple."""
+        return self.numbers.word * (MATRIX if self.numbers.in_matrices else 1)
 
     @property
     def depth_units(self) -> int:

@@ -282,8 +282,12 @@ def test_rows_that_others_need_are_a_result(check, kernels, rng) -> None:
     gradient += "lhs_contracting_dims={1}, rhs_batch_dims={0}, rhs_contracting_dims={1}\n"
     text = with_results(attention(5, 190, 300, 24, 31, end=gradient + PRODUCT), "g: f32[5,300,31]")
     executable = check(text, *arguments(text, rng), ulps=16)
+    assert kernels(executable) == ["chain"]
+    few = "a second product sums over rows, and there are too few for threads to share"
+    text = text.replace("[5,", "[3,").replace("190", "390")
+    executable = check(text, *arguments(text, rng), ulps=16)
     assert sorted(kernels(executable)) == ["chain", "dot"]
-    assert reasons(executable)[-1:] == JOINED
+    assert reasons(executable) == [few, *JOINED]
 
 
 def test_products_with_what_is_made_of_the_rows_stay_apart(check, rng) -> None:

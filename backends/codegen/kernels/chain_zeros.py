@@ -1,0 +1,126 @@
+"""Columns of zeros at the end of rows, which products in a chain leave out.
+
+Masks make them. Times finite values they give 0, so that a product of fewer columns is the same; one that sums over
+rows has nothing to add to as many rows of its result.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+from xlalite.backends.codegen.arrays.index import row_major_strides
+from xlalite.backends.codegen.arrays.types import representation
+from xlalite.backends.codegen.kernels.dot.kernel import DotKernel, dot_kernel
+from xlalite.backends.codegen.kernels.dot.layout import LONG_TILE
+from xlalite.backends.codegen.kernels.dot.plan import DotPlan
+from xlalite.backends.codegen.kernels.dot.walk import Walk
+from xlalite.backends.codegen.kernels.number_checks import finite, zeros
+from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
+from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value, constant
+from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.records import dataclass
+from xlalite.hlo.types.dtype import DType
+
+MASKED_COLUMNS = 128
+"""Columns that are computed together, or not at all, where a mask hides what lies beyond a row's own position; rows are
+computed together in blocks of no more."""
+
+_MOST_SIZES = 8
+"""How many numbers of columns a product is made for where rows end in zeros."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowZeros:
+    """What a product of rows leaves out.
+
+    Attributes:
+        shorter: What computes it with so many of the first columns.
+        values: The number of the kernel's parameter that the rows are multiplied with, row-major `[batch, terms, n]`.
+        columns: Columns of the rows.
+        terms: Terms of a sum.
+        n: Columns of the product.
+        sums_rows: Whether it sums over rows, and not over columns.
+    """
+
+    shorter: Mapping[int, DotKernel]
+    values: HloInstruction
+    columns: int
+    terms: int
+    n: int
+    sums_rows: bool
+
+    @classmethod
+    def of(cls, product: DotKernel, step: int, *, sums_rows: bool) -> RowZeros | None:
+        """Those of a product with rows on its left; None if it cannot leave any out.
+
+        Args:
+            product: With all columns.
+            step: Of how many columns it should have a multiple.
+            sums_rows: Whether it sums over rows.
+        """
+        plan, values = product.plan, product.dot.operand(1)
+        view = plan.view
+        strides = *view.rhs.batch, view.rhs.depth.stride, view.rhs.outer.stride
+        follow = view.rhs.is_strided and not view.rhs.origin
+        follow = follow and strides == row_major_strides((*view.batch, view.k, view.n))
+        is_float = values.shape.dtype in (DType.F16, DType.BF16, DType.F32, DType.F64)
+        # Loops that products of all sizes share make the others little more than a call.
+        is_shared = plan.unit_depth >= LONG_TILE or plan.in_steps
+        if not (follow and is_float and values.opcode == "parameter" and is_shared):
+            return None
+        columns = view.m if sums_rows else view.k
+        step = math.lcm(step, MASKED_COLUMNS, plan.rows if sums_rows else 1)
+        step *= -(-columns // (_MOST_SIZES * step))
+        cut = _with_rows if sums_rows else _with_terms
+        shorter = {
+            size: dot_kernel(product.request, product.dot, cut(plan, size)) for size in range(step, columns, step)
+        }
+        return cls(shorter, values, columns, view.k, view.n, sums_rows) if shorter else None
+
+    @property
+    def step(self) -> int:
+        """What the numbers of columns are multiples of."""
+        return min(self.shorter)
+
+    def known(self, fb: FunctionBuilder, last: Scalar) -> Value:
+        """How many columns are enough, as those behind a column are zeros."""
+        kept = fb.smax(fb.add(Scalars(fb).value(last), 1), 1)
+        return fb.smin(fb.mul(fb.udiv(fb.add(kept, self.step - 1), self.step), self.step), self.columns)
+
+    def found(self, fb: FunctionBuilder, rows: Value, dtype: DType, begin: Scalar, end: Scalar) -> Value:
+        """How many columns are enough of some rows, where zeros at the end are looked for."""
+        first, last = map(Scalars(fb).value, (begin, end))
+        line, height = constant(I64, self.columns), fb.sub(last, first)
+        with fb.while_loop([line]) as found:
+            (kept,) = found.values
+            before = fb.mul(fb.udiv(fb.sub(kept, 1), self.step), self.step)
+            place = fb.gep(representation(dtype).memory, rows, fb.add(fb.mul(first, line), before), inbounds=False)
+            are_zero = fb.call(zeros(fb.module, dtype), place, height, line, fb.sub(kept, before))
+            found.continue_while(fb.and_(are_zero, fb.icmp("ne", before, 0)))
+            found.yield_(before)
+        return found.results[0]
+
+    def if_finite(
+        self, fb: FunctionBuilder, values: Value, product: Scalar, rows: tuple[Scalar, Scalar], kept: Value
+    ) -> Value:
+        """So many columns if the others of a block of rows are times finite values; else all."""
+        numbers = Scalars(fb)
+        first, last = rows if self.sums_rows else (kept, self.terms)
+        behind = numbers.multiply(numbers.add(numbers.multiply(product, self.terms), first), self.n)
+        place = numbers.address(representation(self.values.shape.dtype).memory, values, behind)
+        count = numbers.value(numbers.multiply(numbers.subtract(last, first), self.n))
+        are_finite = fb.call(finite(fb.module, self.values.shape.dtype), place, count)
+        return fb.select(are_finite, kept, constant(I64, self.columns))
+
+
+def _with_terms(plan: DotPlan, terms: int) -> DotPlan:
+    view = plan.view
+    lhs, rhs = (replace(one, depth=Walk(((terms, one.depth.stride),))) for one in (view.lhs, view.rhs))
+    return replace(plan, view=replace(view, k=terms, lhs=lhs, rhs=rhs), part_depth=terms)
+
+
+def _with_rows(plan: DotPlan, rows: int) -> DotPlan:
+    lhs = replace(plan.view.lhs, outer=Walk(((rows, plan.view.lhs.outer.stride),)))
+    return replace(plan, view=replace(plan.view, m=rows, lhs=lhs), unit_rows=rows, row_run=rows)

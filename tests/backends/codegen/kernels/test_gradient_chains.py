@@ -1,0 +1,126 @@
+"""The gradient of attention in one kernel: two products make rows, and three sum over their columns or over rows."""
+
+import numpy as np
+import pytest
+
+from tests.backends.codegen.kernels.test_chains import (
+    ADDED,
+    CAUSAL,
+    JOINED,
+    SCALED,
+    arguments,
+    attention,
+    compiled,
+    reasons,
+)
+
+GRADIENT = """  w = f32[@B,@M,@D] parameter(3)
+  dp = f32[@B,@M,@N] dot(w, v), lhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_batch_dims={0}, @LAST
+  pp = f32[@B,@M,@N] multiply(dp, p)
+  o = f32[@B,@M] reduce(pp, zero), dimensions={2}, to_apply=sum
+  os = f32[@B,@M,@N] broadcast(o), dimensions={0,1}
+  u = f32[@B,@M,@N] subtract(dp, os)
+  ds = f32[@B,@M,@N] multiply(p, u)
+  dq = f32[@B,@M,@K] dot(ds, k), lhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_batch_dims={0}, @KEYS
+  dk = f32[@B,@N,@K] dot(ds, q), lhs_batch_dims={0}, lhs_contracting_dims={1}, rhs_batch_dims={0}, @ROWS
+  dv = f32[@B,@N,@D] dot(p, w), lhs_batch_dims={0}, lhs_contracting_dims={1}, rhs_batch_dims={0}, @ROWS
+  ROOT r = (f32[@B,@M,@K], f32[@B,@N,@K], f32[@B,@N,@D]) tuple(dq, dk, dv)
+"""
+RIGHT = GRADIENT.replace("dv = f32[@B,@N,@D] dot(p, w)", "dv = f32[@B,@D,@N] dot(w, p)").replace(
+    "f32[@B,@N,@D]) tuple", "f32[@B,@D,@N]) tuple"
+)
+FINISHED = (
+    GRADIENT.replace("dk = ", "dkk = ")
+    .replace("dv = ", "dvv = ")
+    .replace("f32[@B,@N,@D]) tuple", "f16[@B,@N,@D]) tuple")
+    .replace(
+        "  ROOT",
+        """  two = f32[] constant(2)
+  twos = f32[@B,@N,@K] broadcast(two), dimensions={}
+  dk = f32[@B,@N,@K] multiply(dkk, twos)
+  dv = f16[@B,@N,@D] convert(dvv)
+  ROOT""",
+    )
+)
+
+
+def gradient(*sizes: int, middle: str = SCALED, end: str = GRADIENT) -> str:
+    """The program, whose last parameter is the gradient of what attention gives."""
+    end = end.replace("@KEYS", "rhs_contracting_dims={1}").replace("@ROWS", "rhs_contracting_dims={1}")
+    end = end.replace("parameter(3)", "parameter(4)") if middle is ADDED else end
+    return attention(*sizes, middle=middle, end=end)
+
+
+SIZES = [(7, 130, 300, 33, 61), (4, 513, 257, 32, 40), (60, 65, 80, 17, 24), (5, 300, 1000, 24, 70)]
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"middle": CAUSAL}, {"middle": ADDED}, {"end": RIGHT}, {"end": FINISHED}, {"middle": CAUSAL, "end": FINISHED}],
+    ids=["scaled", "causal", "added mask", "rows on the right", "finished", "causal, finished"],
+)
+def test_the_gradient_is_one_kernel(sizes: tuple[int, ...], options: dict[str, str], check, kernels, rng) -> None:
+    text = gradient(*sizes, **options)
+    executable = check(text, *arguments(text, rng), ulps=64)
+    assert kernels(executable) == ["chain"]
+    assert reasons(executable) == JOINED
+    batch, queries, keys, depth, width = sizes
+    (chain,) = [d for d in executable.decisions() if d.verdict == "chain"]
+    flops = 2 * batch * queries * keys * (3 * depth + 2 * width)
+    assert flops <= chain.numbers["flops"] <= flops + 50 * batch * queries * keys
+
+
+@pytest.mark.parametrize("middle", [SCALED, CAUSAL], ids=["scaled", "causal"])
+def test_every_number_of_threads_gives_the_same_bits(middle: str, rng) -> None:
+    text = gradient(9, 200, 300, 24, 31, middle=middle)
+    values = arguments(text, rng)
+    expected = compiled(text, 1)(*values)
+    for threads in (2, 5):
+        for found, of_one in zip(compiled(text, threads)(*values), expected, strict=True):
+            np.testing.assert_array_equal(found, of_one)
+
+
+def test_rows_of_zeros_are_left_out_of_sums_over_rows(check, rng) -> None:
+    text = gradient(4, 700, 900, 16, 40, middle=CAUSAL)
+    q, k, v, w = arguments(text, rng)
+    (chain,) = [d for d in compiled(text).decisions() if d.verdict == "chain"]
+    assert chain.numbers["depths"] == 8
+    check(text, q, k, v, w, ulps=64)
+    # Times 0 this is no number, wherever the mask hides it.
+    w[0, 30, 7], q[1, 3, 2], k[2, 650, 0] = np.inf, np.nan, -np.inf
+    check(text, q, k, v, w, ulps=64)
+
+
+def test_what_others_need_is_a_result(check, kernels, rng) -> None:
+    text = gradient(5, 190, 300, 24, 31).replace("tuple(dq, dk, dv)", "tuple(dq, dk, dv, p, o)")
+    text = text.replace(
+        "(f32[5,190,24], f32[5,300,24], f32[5,300,31])",
+        "(f32[5,190,24], f32[5,300,24], f32[5,300,31], f32[5,190,300], f32[5,190])",
+    )
+    assert kernels(check(text, *arguments(text, rng), ulps=64)) == ["chain"]
+
+
+def test_narrow_rows_are_multiplied_in_words(check, kernels, rng) -> None:
+    end = (
+        GRADIENT.replace("dot(ds, k)", "dot(dsn, kn)")
+        .replace("dot(ds, q)", "dot(dsn, qn)")
+        .replace(
+            "  dq =",
+            """  dsn = bf16[@B,@M,@N] convert(ds)
+  qn = bf16[@B,@M,@K] convert(q)
+  kn = bf16[@B,@N,@K] convert(k)
+  dq =""",
+        )
+    )
+    text = gradient(6, 190, 333, 24, 31, end=end)
+    executable = check(text, *arguments(text, rng), ulps=2.0**12)
+    assert "chain" in kernels(executable)
+
+
+@pytest.mark.parametrize("sizes", [(2, 400, 513, 24, 24), (5, 300, 1000, 16, 16)], ids=["few", "narrow"])
+def test_few_and_narrow_products_sum_over_rows_apart(sizes: tuple[int, ...], check, kernels, rng) -> None:
+    text = gradient(*sizes)
+    executable = check(text, *arguments(text, rng), ulps=64)
+    assert sorted(kernels(executable)) == ["chain", "dot", "dot"]
+    assert reasons(executable)[-1:] == JOINED
