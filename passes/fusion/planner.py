@@ -16,7 +16,7 @@ from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.ir.traversal import reachable
 from xlalite.hlo.records import dataclass
 from xlalite.passes.analysis.matrix_products import has_tiles, is_matrix_product
-from xlalite.passes.fusion.domain import Place, place_of_result, reduced_domain, reduces_columns
+from xlalite.passes.fusion.domain import Domain, Place, place_of_result, reduced_domain, reduces_columns
 from xlalite.passes.fusion.fusible import is_cheap_to_repeat, is_expensive, is_immediate, why_not_fusible
 from xlalite.passes.fusion.group import KernelGroup
 from xlalite.passes.fusion.kernel_order import KernelOrder
@@ -107,7 +107,8 @@ class FusionPlanner:
                 return not groups or self._join_one(producer, groups[0])
         if is_cheap_to_repeat(producer) and why_not_fusible(producer) is None:
             return self._join_all(producer, groups, outside=outside)
-        if producer.opcode == "reduce" and not outside and self._join_siblings(producer, groups):
+        is_costly = producer.opcode == "reduce" or (is_expensive(producer) and why_not_fusible(producer) is None)
+        if is_costly and not outside and self._join_siblings(producer, groups):
             return True
         return any(self._join_as_output(producer, group) for group in groups)
 
@@ -139,11 +140,12 @@ class FusionPlanner:
                 refusals.append(reason)
         return not refusals and not outside
 
-    def _join_siblings(self, reduce: HloInstruction, groups: list[KernelGroup]) -> bool:
-        """Makes one kernel of several over the rows that a reduction is needed for, and the reduction a member."""
-        merged = self._siblings_over_rows(reduce, groups)
+    def _join_siblings(self, producer: HloInstruction, groups: list[KernelGroup]) -> bool:
+        """Makes one kernel of several over rows that need what is reduced, or expensive, and that a member."""
+        merged = self._siblings_over_rows(producer, groups)
         if merged is None:
             return False
+        what = "reduction" if producer.opcode == "reduce" else "expensive elements"
         first, *others = groups
         first.become(merged)
         for other in others:
@@ -151,16 +153,19 @@ class FusionPlanner:
                 kept = [group for group in self._groups_of[member] if group not in (first, other)]
                 self._groups_of[member] = [*kept, first]
             self.notes.append(
-                ((other.root.name, first.root.name), "fused side by side", "both need the same reduction", {})
+                ((other.root.name, first.root.name), "fused side by side", f"both need the same {what}", {})
             )
             other.places = {}
         self._order.merge(first)
-        return self._join_one(reduce, first)
+        return self._join_one(producer, first)
 
-    def _siblings_over_rows(self, reduce: HloInstruction, groups: list[KernelGroup]) -> KernelGroup | None:
+    def _siblings_over_rows(self, producer: HloInstruction, groups: list[KernelGroup]) -> KernelGroup | None:
         """The kernel that several would be together; None if they cannot be one."""
-        domain = reduced_domain(reduce)
-        if not reduce.shape.is_array or not domain.has_minor_columns or not self._fits_nearest_cache(reduce):
+        rows = next((group.domain for group in groups if group.kind is KernelKind.ROW), None)
+        domain, wanted = (reduced_domain(producer), Place.ROW) if producer.opcode == "reduce" else (rows, Place.FULL)
+        if domain is None or not producer.shape.is_array or not domain.has_minor_columns:
+            return None
+        if not self._fits_nearest_cache(producer, domain):
             return None
         merged = KernelGroup(groups[0].root, KernelKind.ROW, domain)
         for group in groups:
@@ -179,7 +184,7 @@ class FusionPlanner:
             if len(merged) > self._limits.members or merged.reductions >= self._limits.reductions:
                 return None
         merged.count_evaluations()
-        if merged.place_of_operand(reduce)[0] is not Place.ROW:
+        if merged.place_of_operand(producer)[0] is not wanted:
             return None
         users = ((user, output) for output in merged.outputs for user in output.users)
         if any(user in group and output not in group for user, output in users for group in groups):
@@ -264,7 +269,11 @@ class FusionPlanner:
     def _make_rows_for(self, producer: HloInstruction, group: KernelGroup) -> Place | None:
         """Gives a loop rows when that lets it compute the producer once a row; the producer's place."""
         reduce = self._reduce_behind.get(producer)
-        if reduce is None or group.kind is not KernelKind.LOOP or not self._fits_nearest_cache(reduce):
+        if (
+            reduce is None
+            or group.kind is not KernelKind.LOOP
+            or not self._fits_nearest_cache(reduce, reduced_domain(reduce))
+        ):
             return Place.OTHER
         domain = reduced_domain(reduce)
         assert group.domain is not None, "the caller asked"
@@ -300,15 +309,14 @@ class FusionPlanner:
         if candidate.kind is KernelKind.COLUMN and _feeds_elements(producer, candidate):
             return "another reduction of columns needs it for each element, and no kernel keeps columns for that"
         reads_rows_again = candidate.reductions or Place.FULL in candidate.places.values()
-        if candidate.kind is KernelKind.ROW and reads_rows_again and not self._fits_nearest_cache(producer):
+        if candidate.kind is KernelKind.ROW and reads_rows_again and not self._fits_nearest_cache(producer, domain):
             return "a row does not fit into the nearest cache"
         group.become(candidate)
         self._add(producer, group, Place.ROW)
         return None
 
-    def _fits_nearest_cache(self, reduce: HloInstruction) -> bool:
-        size = reduce.operand(0).shape.dtype.size_bytes
-        return reduced_domain(reduce).column_count * size <= self._limits.row_bytes
+    def _fits_nearest_cache(self, producer: HloInstruction, rows: Domain) -> bool:
+        return rows.column_count * producer.operand(0).shape.dtype.size_bytes <= self._limits.row_bytes
 
     def _try_join_dot(self, producer: HloInstruction, group: KernelGroup) -> str | None:
         """The elementwise work after a dot, or a convolution, moves into its kernel."""

@@ -61,6 +61,18 @@ def workloads() -> list[Workload]:
         ),
         *(
             workload(
+                f"attention{', causal' * causal}, training step [{{batch}},{{heads}},{{length}},{{width}}]",
+                partial(_attention_step, causal),
+                batch=batch,
+                heads=heads,
+                length=length,
+                width=width,
+            )
+            for causal in (False, True)
+            for batch, heads, length, width in ((8, 12, 512, 64), (1, 4, 2048, 64))
+        ),
+        *(
+            workload(
                 "gpt decode step, {layers} layers of {heads}x{width}, {context} before, batch {batch}",
                 _decode_step,
                 layers=4,
@@ -218,31 +230,68 @@ def _lstm_backward(trail: Sequence[tuple[np.ndarray, ...]], u: np.ndarray, dh: n
 
 
 def _attention(causal: bool, batch: int = 2, heads: int = 2, length: int = 5, width: int = 3) -> Contest:
-    scale, low = np.float32(width**-0.5), np.float32(-np.inf)
-
-    def own(q: Any, k: Any, v: Any) -> Any:
-        scores = xl.matmul(q, k, transpose_b=True) * scale
-        if causal:
-            places = xl.range(length)
-            scores = xl.where(places[:, None] >= places, scores, xl.fill([batch, heads, length, length], low))
-        return xl.matmul(xl.nn.softmax(scores), v)
-
     def plain(np_: Any) -> Callable[..., Any]:
-        def attend(q: Any, k: Any, v: Any) -> Any:
-            scores = q @ np_.swapaxes(k, 2, 3) * scale
-            if causal:
-                scores = np_.where(np_.arange(length)[:, None] >= np_.arange(length), scores, low)
-            e = np_.exp(scores - np_.max(scores, axis=-1, keepdims=True))
-            return (e / np_.sum(e, axis=-1, keepdims=True)) @ v
-
-        return attend
+        return lambda q, k, v: _probabilities(np_, q, k, causal=causal) @ v
 
     def in_torch(torch: Any) -> Callable[..., Any]:
         attend = torch.nn.functional.scaled_dot_product_attention
         return lambda q, k, v: attend(q, k, v, is_causal=causal)
 
     arguments = signed(*[(batch, heads, length, width)] * 3)
-    return function_contest(own, arguments, plain, torch=in_torch)
+    return function_contest(partial(_attended, causal), arguments, plain, torch=in_torch)
+
+
+def _attended(causal: bool, q: Any, k: Any, v: Any) -> Any:
+    batch, heads, length, width = q.shape
+    scores = xl.matmul(q, k, transpose_b=True) * np.float32(int(width) ** -0.5)
+    if causal:
+        places = xl.range(length)
+        hidden = xl.fill([batch, heads, length, length], np.float32(-np.inf))
+        scores = xl.where(places[:, None] >= places, scores, hidden)
+    return xl.matmul(xl.nn.softmax(scores), v)
+
+
+def _probabilities(np_: Any, q: Any, k: Any, *, causal: bool) -> Any:
+    length, width = q.shape[2:]
+    scores = q @ np_.swapaxes(k, 2, 3) * np.float32(width**-0.5)
+    if causal:
+        scores = np_.where(np_.arange(length)[:, None] >= np_.arange(length), scores, np.float32(-np.inf))
+    e = np_.exp(scores - np_.max(scores, axis=-1, keepdims=True))
+    return e / np_.sum(e, axis=-1, keepdims=True)
+
+
+def _attention_step(causal: bool, batch: int = 2, heads: int = 2, length: int = 5, width: int = 3) -> Contest:
+    """Gradients of half the squared distance from what is wanted."""
+
+    def own(q: Any, k: Any, v: Any, wanted: Any) -> Any:
+        return xl.gradients(xl.reduce_sum(xl.square(_attended(causal, q, k, v) - wanted)) * np.float32(0.5), [q, k, v])
+
+    def plain(q: np.ndarray, k: np.ndarray, v: np.ndarray, wanted: np.ndarray) -> list[np.ndarray]:
+        p = _probabilities(np, q, k, causal=causal)
+        d = p @ v - wanted
+        dp = d @ np.swapaxes(v, 2, 3)
+        ds = p * (dp - np.sum(p * dp, axis=-1, keepdims=True)) * np.float32(width**-0.5)
+        return [ds @ k, np.swapaxes(ds, 2, 3) @ q, np.swapaxes(p, 2, 3) @ d]
+
+    def in_jax(jax: Any) -> Callable[..., Any]:
+        def loss(q: Any, k: Any, v: Any, wanted: Any) -> Any:
+            return 0.5 * jax.numpy.sum((_probabilities(jax.numpy, q, k, causal=causal) @ v - wanted) ** 2)
+
+        return jax.grad(loss, argnums=(0, 1, 2))  # type: ignore[no-any-return]
+
+    def in_torch(torch: Any) -> Callable[..., Any]:
+        def step(q: Any, k: Any, v: Any, wanted: Any) -> Any:
+            leaves = [each.detach().requires_grad_() for each in (q, k, v)]
+            attended = torch.nn.functional.scaled_dot_product_attention(*leaves, is_causal=causal)
+            return torch.autograd.grad(0.5 * torch.sum((attended - wanted) ** 2), leaves)
+
+        return step
+
+    arguments = signed(*[(batch, heads, length, width)] * 4)
+    flops = 14 * batch * heads * length * length * width
+    return function_contest(
+        own, arguments, tolerance=1e-3, jax=in_jax, numpy=lambda _: plain, torch=in_torch, flops=flops
+    )
 
 
 def _decode_step(layers: int = 1, heads: int = 2, width: int = 4, context: int = 5, batch: int = 2) -> Contest:

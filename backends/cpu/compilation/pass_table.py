@@ -7,6 +7,7 @@ from xlalite.backends.codegen.kernels.dot.operand_fusion import DotOperandFusion
 from xlalite.backends.codegen.kernels.dot.operand_packing import DotOperandPacking
 from xlalite.backends.codegen.kernels.dot.operand_types import DotOperandTypes
 from xlalite.backends.codegen.kernels.product_chaining import ProductChaining
+from xlalite.backends.codegen.kernels.product_rematerialization import ProductRematerialization
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.registry import PASSES
 
@@ -20,6 +21,7 @@ CPU_PASSES: dict[str, type[HloPass]] = {
             DotOperandPacking,
             DotOperandTypes,
             ProductChaining,
+            ProductRematerialization,
         )
     },
 }

@@ -27,6 +27,9 @@ ConvolutionFeaturePadding = late(
 )
 DotOperandTypes = late("xlalite.backends.codegen.kernels.dot.operand_types:DotOperandTypes", "dot")
 DotOperandPacking = late("xlalite.backends.codegen.kernels.dot.operand_packing:DotOperandPacking", "dot")
+ProductRematerialization = late(
+    "xlalite.backends.codegen.kernels.product_rematerialization:ProductRematerialization", "dot"
+)
 ProductChaining = late("xlalite.backends.codegen.kernels.product_chaining:ProductChaining", "dot")
 LoopDoubleBuffering = late(
     "xlalite.passes.memory.loop_double_buffering:LoopDoubleBuffering", "while", name="loop-double-buffer-transformer"
@@ -70,6 +73,7 @@ def _until_fused(options: CompileOptions, target: TargetInfo) -> tuple[Stage, ..
         DotOperandTypes(target),
         finishing(),
         FixPoint("splitting", (ReductionSplitter(),)),
+        ProductRematerialization(target),
         Fusion(dot_epilogues=True),
         DotOperandPacking(target),
         ProductChaining(target),
