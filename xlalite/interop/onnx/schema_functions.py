@@ -24,7 +24,9 @@ def schema_function(node: Node, inputs: tuple[Value, ...], version: int) -> Func
         from onnx import defs
     except ImportError:
         return None
-    if not defs.has(node.op_type, version, node.domain):
+    # Of names that are no text the package would complain.
+    is_text = (node.op_type + node.domain).isascii()
+    if not is_text or not defs.has(node.op_type, version, node.domain):
         return None
     schema = defs.get_schema(node.op_type, version, node.domain)
     if schema.has_function:
