@@ -21,7 +21,14 @@ from xlalite.backends.codegen.kernels.kernel import Kernel
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
 from xlalite.backends.codegen.kernels.row import RowKernel
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
-from xlalite.backends.codegen.kernels.scratch import aligned, open_slots, own_slot, parts_of, scratch_area_bytes
+from xlalite.backends.codegen.kernels.scratch import (
+    HEADER_BYTES,
+    aligned,
+    open_slots,
+    own_slot,
+    parts_of,
+    scratch_area_bytes,
+)
 from xlalite.backends.codegen.llvm import I8, I64, PTR, VOID, Function, FunctionBuilder, ModuleBuilder, Value, constant
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.records import dataclass
@@ -166,6 +173,9 @@ class ChainKernel(Kernel):
         figures |= {"ahead": max(ahead)} if ahead else {}
         depths = max((len(tail.zeros.shorter) for tail in self.tails if tail.zeros is not None), default=0)
         figures |= {"depths": depths + 1} if depths else {}
+        plans = [head.kernel.plan for head in self.heads] + [tail.kernel.plan for tail in self.tails]
+        kept = sum(plan.kept_parts > 0 for plan in plans)
+        figures |= {"kept": kept} if kept else {}
         for title, parts in (("first", self.heads), ("rows", (self.between,)), ("second", self.tails)):
             for number, part in enumerate(parts):
                 name = title if number == 0 else f"{title}_{number + 1}"
@@ -321,6 +331,10 @@ class ChainKernel(Kernel):
                 fb.store(view.pointer, fb.gep(PTR, pointers, number), 8)
         fb.store(area, fb.gep(PTR, pointers, len(arrays)), 8)
         open_slots(fb, area, 1)
+        if isinstance(part.kernel, DotKernel):
+            words = fb.gep(I8, area, HEADER_BYTES + part.kernel.layout.kept_offset)
+            for number in range(part.kernel.plan.kept_parts):
+                fb.store(constant(I64, -1), fb.gep(I64, words, number), 8)
         return pointers
 
     def _hand_on(self, fb: FunctionBuilder, call: _Call, windows: Sequence[Value], block: _Block) -> None:

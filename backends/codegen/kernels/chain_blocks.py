@@ -49,26 +49,48 @@ class WholeChain:
         reason = self._why_other_rows() or self._why_rows_in_other_order()
         if reason is not None:
             return Declined(reason)
-        heads = tuple(self._looking_ahead(head) for head in self.heads)
         windows, line_bytes, in_place = self._windows()
+        heads = tuple(self._looking_ahead(head) for head in self.heads)
         height = self._height(heads, sum(line_bytes))
         if isinstance(height, Declined):
             return height
-        again = sum(_packing_again_ns(part.kernel.plan, -(-self._m // height)) for part in self._by_rows)
+        rows = self.between.kernel
+        tails = tuple(self._in_pieces(tail, height) for tail in self.tails)
+        heads = tuple(replace(head, kernel=_with_rows(head.kernel, height)) for head in heads)
+        if height < self._m:
+            heads, tails = self._keeping(heads, tails)
+        plans = [head.kernel.plan for head in heads] + [tail.kernel.plan for tail in tails]
+        again = sum(map(_packing_again_ns, plans))
         saved = 2 * sum(array.shape.size_bytes for array in windows)
         if again > saved / bytes_per_ns(saved, self.request.target.cache_bytes):
             return Declined("the products would pack their right operands again for every block")
-        rows = self.between.kernel
-        tails = tuple(self._in_pieces(tail, height) for tail in self.tails)
         is_one_mask = len(tails) == 1 and windows.keys() == {heads[0].results[0], tails[0].handed}
         kept = None
         if is_one_mask and heads[0].ahead is not None and rows.stop_step and tails[0].zeros is not None:
             kept = columns_kept(tails[0].handed)
         request = replace(rows.request, in_place=in_place)
         between = replace(self.between, kernel=replace(rows, request=request, counts_rows=True, stops=kept is not None))
-        heads = tuple(replace(head, kernel=_with_rows(head.kernel, height)) for head in heads)
         sizes = self._batch, self._m, height
         return ChainKernel(self.request, heads, between, tails, windows, line_bytes, *sizes, kept)
+
+    def _keeping(self, heads: tuple[Head, ...], tails: tuple[Tail, ...]) -> tuple[tuple[Head, ...], tuple[Tail, ...]]:
+        """Products that keep what they pack of right operands from block to block, as far as the second cache goes."""
+        # Where columns are left out, a part of the right operand may be there without its last terms.
+        are_whole = [True] * len(heads) + [tail.zeros is None and not tail.sums_rows for tail in tails]
+        room, kernels = self.request.target.cache_bytes[1] // 2, []
+        products = [head.kernel for head in heads] + [tail.kernel for tail in tails]
+        for kernel, is_whole in zip(products, are_whole, strict=True):
+            plan = kernel.plan
+            count = plan.column_units * plan.depth_units
+            size = count * kernel.layout.rhs.size_bytes
+            is_kept = plan.packs_rhs and is_whole and size <= room
+            room -= size if is_kept else 0
+            plan = replace(plan, kept_parts=count) if is_kept else plan
+            kernels.append(dot_kernel(kernel.request, kernel.dot, plan))
+        return (
+            tuple(replace(head, kernel=kernel) for head, kernel in zip(heads, kernels, strict=False)),
+            tuple(replace(tail, kernel=kernel) for tail, kernel in zip(tails, kernels[len(heads) :], strict=True)),
+        )
 
     @property
     def _batch(self) -> int:
@@ -211,13 +233,13 @@ def _follows(tail: Tail, m: int, n: int) -> bool:
     return height == m and matrix.is_strided and strides == row_major_strides((*view.batch, m, n))
 
 
-def _packing_again_ns(plan: DotPlan, blocks: int) -> float:
-    """Time to pack a right operand for every block of rows, less what it takes anyway."""
-    if not plan.packs_rhs:
+def _packing_again_ns(plan: DotPlan) -> float:
+    """Time to pack a right operand for every block of rows but the first."""
+    if not plan.packs_rhs or plan.kept_parts or plan.in_steps:
         return 0.0
     view, is_direct = plan.view, plan.numbers.is_direct(plan.numbers.rhs)
     cycles = operand_cycles(view.rhs, view.n, view.k, plan.lanes, is_direct=is_direct)
-    return max(0, blocks - plan.row_units) * view.batch_count * cycles / MULTIPLY_ADDS_PER_NS
+    return (plan.row_units - 1) * view.batch_count * cycles / MULTIPLY_ADDS_PER_NS
 
 
 def _even(m: int, most: int, step: int) -> int:

@@ -149,8 +149,10 @@ class Driver:
             for number, one in operands
         )
         self._finish = finish or self._convert
-        self._packs = PartPacker(module, entry.fb, math, callee, plan, self._place)
+        self._packs_lhs = PartPacker(module, entry.fb, math, callee, plan, self._place)
+        self._packs_rhs = PartPacker(module, entry.fb, math, callee, plan, self._rhs_place)
         self._scratch: Value | None = None
+        self._rhs_scratch: Value | None = None
         self._is_exact: Value | None = None
 
     def emit(self) -> None:
@@ -266,12 +268,12 @@ class Driver:
         plan, layout, area = self._plan, self._layout, piece.area
         if plan.packs_rhs:
             source = piece.rhs if self._computed_rhs is None else partial(self._computed_rhs.compute, area.product)
-            with self._where(is_new[1], is_always=plan.row_units == 1):
-                self._packs.pack(layout.rhs, source, (area.column, area.width), (start, depth))
+            with self._where_rhs_is_new(area, start, is_new[1]):
+                self._packs_rhs.pack(layout.rhs, source, (area.column, area.width), (start, depth))
         if plan.packs_lhs:
             source = piece.lhs if self._computed_lhs is None else partial(self._computed_lhs.compute, area.product)
             with self._where(is_new[0], is_always=plan.row_units > 1 or plan.column_units == 1):
-                self._packs.pack(layout.lhs, source, (area.row, area.height), (start, depth))
+                self._packs_lhs.pack(layout.lhs, source, (area.row, area.height), (start, depth))
         elif layout.lhs.least_offset is not None:
             with self._where(is_new[0], is_always=plan.row_units > 1 or plan.column_units == 1):
                 self._scan(piece, start, depth, layout.lhs.least_offset)
@@ -294,6 +296,26 @@ class Driver:
             return nullcontext()
         return self._fb.if_(condition)
 
+    @contextmanager
+    def _where_rhs_is_new(self, area: Area, start: Scalar, is_new: Value | None) -> Iterator[None]:
+        """A branch for what is packed of a right operand, where it is not there yet."""
+        fb, plan, math, layout = self._fb, self._plan, self._math, self._layout
+        if not plan.kept_parts:
+            with self._where(is_new, is_always=plan.row_units == 1):
+                yield
+            return
+        part = math.multiply(math.divide(start, plan.unit_depth), plan.column_units)
+        part = math.add(part, math.divide(area.column, plan.unit_columns))
+        self._rhs_scratch = math.address(I8, self._place(0), math.multiply(part, layout.rhs.size_bytes))
+        word, product = math.address(I64, self._place(layout.kept_offset), part), math.value(area.product)
+        with fb.if_(fb.icmp("ne", fb.load(I64, word, 8), product)):
+            fb.store(product, word, 8)
+            yield
+
+    def _rhs_place(self, offset: int) -> Value:
+        """A place in the scratch memory for what is packed of the right operand now."""
+        return self._place(offset) if self._rhs_scratch is None else self._math.address(I8, self._rhs_scratch, offset)
+
     def _place(self, offset: int) -> Value:
         assert self._scratch is not None, "a layout that needs scratch memory has some"
         return self._math.address(I8, self._scratch, offset)
@@ -304,7 +326,7 @@ class Driver:
         numbers, view = plan.numbers, plan.view
         a_type, b_type = representation(numbers.lhs).memory, representation(numbers.rhs).memory
         if plan.packs_rhs:
-            b_type, b = numbers.kept, self._place(layout.rhs.offset)
+            b_type, b = numbers.kept, self._rhs_place(layout.rhs.offset)
         elif view.rhs.looked_up:
             b = self._places(b_type, piece.rhs, view.rhs)
         else:
@@ -314,7 +336,7 @@ class Driver:
         else:
             a = self._address(a_type, piece.lhs, view.lhs, piece.area.row, start)
         if layout.lhs.least_offset is not None and layout.rhs.least_offset is not None:
-            places = self._place(layout.lhs.least_offset), self._place(layout.rhs.least_offset)
+            places = self._place(layout.lhs.least_offset), self._rhs_place(layout.rhs.least_offset)
             self._is_exact = is_exact(self._fb, *(self._fb.load(I32, place, 4) for place in places))
         with ExitStack() as loops:
             if not plan.rows_outside:

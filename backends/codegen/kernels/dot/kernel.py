@@ -101,7 +101,7 @@ class DotKernel(Kernel):
     def scratch_bytes(self) -> int:
         """What is too large for the stack."""
         size = self.layout.scratch_bytes
-        return size if size > _STACK_BYTES or self._is_long else 0
+        return size if size > _STACK_BYTES or self._is_long or self.plan.kept_parts else 0
 
     @property
     def counters(self) -> int:

@@ -94,6 +94,8 @@ class DotLayout:
         parts_offset: Place of the first part's sums in the memory that all pieces share, in bytes; counters, one for
             each piece of the result, are in front.
         part: Distance from the sums of one part of a piece to those of the next, in elements.
+        kept_offset: Place of words that say of which product each part of the right operand is that stays packed, in
+            bytes; the parts follow one another.
     """
 
     lhs: OperandLayout
@@ -105,6 +107,7 @@ class DotLayout:
     scratch_bytes: int
     parts_offset: int = 0
     part: int = 0
+    kept_offset: int = 0
 
 
 def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
@@ -117,7 +120,8 @@ def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
     size = plan.numbers.kept.size_bytes
     lhs = _operand(plan, left=True, offset=0)
     rhs = _operand(plan, left=False, offset=lhs.size_bytes)
-    place = lhs.size_bytes + rhs.size_bytes
+    kept_place = lhs.size_bytes + rhs.size_bytes * max(plan.kept_parts, 1)
+    place = kept_place + _up(plan.kept_parts * COUNTER_BYTES, _ALIGNMENT)
     turned, seen = plan.form is Form.ROWS, plan.view.seen
     turning, tile_place, parts_place, part = None, place, 0, 0
     if turned or seen is not None:
@@ -140,7 +144,7 @@ def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
     elif seen is not None:
         lines_of_tile = Walk(((plan.rows, _up(plan.columns, plan.lanes)),))
         turning = Packing(None, plan.lanes, seen, lines_of_tile, sums_line, is_exact=True)
-    return DotLayout(lhs, rhs, sums_line, sums_place, turning, tile_place, place, parts_place, part)
+    return DotLayout(lhs, rhs, sums_line, sums_place, turning, tile_place, place, parts_place, part, kept_place)
 
 
 def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:

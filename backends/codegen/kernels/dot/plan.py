@@ -117,6 +117,8 @@ class DotPlan:
         rhs_is_far: Whether tiles read a few columns of many rows of a right operand that comes from far away.
         in_steps: Whether the pieces along the depth that follow one another are counted like others, so that who calls
             for them can make what they are computed of meanwhile.
+        kept_parts: Into how many parts a right operand is packed that stays in the scratch memory from call to call; 0
+            if each call packs what it needs.
     """
 
     form: Form
@@ -140,6 +142,7 @@ class DotPlan:
     streams: int = 0
     rhs_is_far: bool = False
     in_steps: bool = False
+    kept_parts: int = 0
 
     @property
     def packed_elements(self) -> int:

@@ -193,6 +193,18 @@ def test_every_number_of_threads_gives_the_bits_of_the_parts(rng) -> None:
         np.testing.assert_array_equal(compiled(text, threads)(*values), expected)
 
 
+@pytest.mark.parametrize("sizes", [(6, 500, 260, 33, 61), (2, 700, 700, 40, 64)])
+def test_right_operands_stay_packed_for_the_blocks_of_a_product_alone(sizes: tuple[int, ...], rng) -> None:
+    text = attention(*sizes)
+    apart, joined = compiled(with_results(text, "s: f32[{},{},{}]".format(*sizes[:3]))), compiled(text)
+    (chain,) = [d for d in joined.decisions() if d.verdict == "chain"]
+    assert chain.numbers["first_packed"] == "rhs"
+    assert chain.numbers["kept"] == 2
+    for _ in range(2):
+        values = arguments(text, rng)
+        np.testing.assert_array_equal(joined(*values), apart(*values)[0])
+
+
 @pytest.mark.parametrize(
     ("options", "depths"),
     [
