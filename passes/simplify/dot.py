@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from xlalite.hlo.building.construct import binary, broadcast, convert, reshape, splat_like, transpose
@@ -93,6 +94,40 @@ def dot_of_reshape(instruction: HloInstruction) -> RuleResult:
         dot = create("dot", operands, new_attrs, shape=instruction.shape.with_dims((*before, *sizes, *after)))
         return reshape(dot, whole)
     return None
+
+
+def dot_of_ones(instruction: HloInstruction) -> RuleResult:
+    """dot(A, B) = reshape(dot(reshape(A), reshape(B))) without free and contracted dimensions of size 1.
+
+    Of each kind one dimension stays.
+    """
+    attrs: DotAttrs = instruction.attrs
+    lhs, rhs = instruction.operands
+    sides = (
+        (lhs, attrs.lhs_batch_dims, attrs.lhs_contracting_dims),
+        (rhs, attrs.rhs_batch_dims, attrs.rhs_contracting_dims),
+    )
+    sizes = [lhs.shape.dims[d] for d in attrs.lhs_contracting_dims]
+    summed = _without_ones(range(len(sizes)), sizes)
+    operands, pairs, dims = [], [], [lhs.shape.dims[d] for d in attrs.lhs_batch_dims]
+    for operand, batch, contracting in sides:
+        free = free_dimensions(operand.shape.rank, batch, contracting)
+        kept = _without_ones(free, [operand.shape.dims[d] for d in free])
+        dims += [operand.shape.dims[d] for d in kept]
+        left = sorted((*batch, *kept, *(contracting[number] for number in summed)))
+        operands.append(reshape(operand, [operand.shape.dims[d] for d in left]))
+        pairs += [tuple(map(left.index, batch)), tuple(left.index(contracting[number]) for number in summed)]
+    if all(new is old for new, old in zip(operands, instruction.operands, strict=True)):
+        return None
+    names = ("lhs_batch_dims", "lhs_contracting_dims", "rhs_batch_dims", "rhs_contracting_dims")
+    new_attrs = instruction.with_attrs(**dict(zip(names, pairs, strict=True)))
+    dot = create("dot", operands, new_attrs, shape=instruction.shape.with_dims(dims))
+    return reshape(dot, instruction.shape.dims)
+
+
+def _without_ones(dimensions: Sequence[int], sizes: Sequence[int]) -> list[int]:
+    """Those of other sizes than 1, or else the first one."""
+    return [d for d, size in zip(dimensions, sizes, strict=True) if size != 1] or list(dimensions[:1])
 
 
 def transpose_of_dot(instruction: HloInstruction) -> RuleResult:
@@ -187,6 +222,7 @@ RULES: tuple[RewriteRule, ...] = (
     RewriteRule("dot", dot_of_transpose),
     RewriteRule("dot", dot_of_large_transpose),
     RewriteRule("dot", dot_of_reshape),
+    RewriteRule("dot", dot_of_ones),
     RewriteRule("transpose", transpose_of_dot),
     RewriteRule("dot", dot_as_product),
 )

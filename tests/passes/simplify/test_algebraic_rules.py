@@ -568,6 +568,11 @@ CASES = (
         lambda v: v.dot(v.rs(v.x, 3, 2), v.x, (1,), (0,)),
     ),
     Case(
+        "dot_of_ones",
+        lambda v: v.dot(-v.rs(v.x, 1, 2, 1, 3), -v.rs(v.square, 3, 1, 1, 3), (0, 3), (2, 0)),
+        lambda v: v.dot(-v.rs(v.square, 1, 9), -v.rs(v.square, 9, 1), (1,), (0,)),
+    ),
+    Case(
         "reshape_of_transpose",
         lambda v: v.rs(v.t(v.bc(v.cube, (2, 4, 1, 3), 0, 1, 3), 2, 3, 1, 0), 3, 4, 2),
         lambda v: v.rs(v.t(v.cube, 2, 1, 0), 3, 1, 4, 2),
