@@ -10,11 +10,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from xlalite.backends.codegen.arrays.index import row_major_strides
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.kernel import DotKernel, dot_kernel
 from xlalite.backends.codegen.kernels.dot.layout import LONG_TILE
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan
+from xlalite.backends.codegen.kernels.dot.view import DotView
 from xlalite.backends.codegen.kernels.dot.walk import Walk
 from xlalite.backends.codegen.kernels.number_checks import finite, zeros
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
@@ -37,18 +37,16 @@ class RowZeros:
 
     Attributes:
         shorter: What computes it with so many of the first columns.
-        values: The number of the kernel's parameter that the rows are multiplied with, row-major `[batch, terms, n]`.
+        values: The kernel's parameter that the rows are multiplied with; columns follow one another.
         columns: Columns of the rows.
-        terms: Terms of a sum.
-        n: Columns of the product.
+        view: The product.
         sums_rows: Whether it sums over rows, and not over columns.
     """
 
     shorter: Mapping[int, DotKernel]
     values: HloInstruction
     columns: int
-    terms: int
-    n: int
+    view: DotView
     sums_rows: bool
 
     @classmethod
@@ -62,9 +60,7 @@ class RowZeros:
         """
         plan, values = product.plan, product.dot.operand(1)
         view = plan.view
-        strides = *view.rhs.batch, view.rhs.depth.stride, view.rhs.outer.stride
-        follow = view.rhs.is_strided and not view.rhs.origin
-        follow = follow and strides == row_major_strides((*view.batch, view.k, view.n))
+        follow = view.rhs.is_strided and not view.rhs.origin and not view.rhs.panel and view.rhs.outer.stride == 1
         is_float = values.shape.dtype in (DType.F16, DType.BF16, DType.F32, DType.F64)
         # Loops that products of all sizes share make the others little more than a call.
         is_shared = plan.unit_depth >= LONG_TILE or plan.in_steps
@@ -77,7 +73,7 @@ class RowZeros:
         shorter = {
             size: dot_kernel(product.request, product.dot, cut(plan, size)) for size in range(step, columns, step)
         }
-        return cls(shorter, values, columns, view.k, view.n, sums_rows) if shorter else None
+        return cls(shorter, values, columns, view, sums_rows) if shorter else None
 
     @property
     def step(self) -> int:
@@ -106,12 +102,18 @@ class RowZeros:
         self, fb: FunctionBuilder, values: Value, product: Scalar, rows: tuple[Scalar, Scalar], kept: Value
     ) -> Value:
         """So many columns if the others of a block of rows are times finite values; else all."""
-        numbers = Scalars(fb)
-        first, last = rows if self.sums_rows else (kept, self.terms)
-        behind = numbers.multiply(numbers.add(numbers.multiply(product, self.terms), first), self.n)
-        place = numbers.address(representation(self.values.shape.dtype).memory, values, behind)
-        count = numbers.value(numbers.multiply(numbers.subtract(last, first), self.n))
-        are_finite = fb.call(finite(fb.module, self.values.shape.dtype), place, count)
+        numbers, rhs, dtype = Scalars(fb), self.view.rhs, self.values.shape.dtype
+        first, last = rows if self.sums_rows else (kept, self.view.k)
+        place, rest = numbers.multiply(first, rhs.depth.stride), product
+        for size, stride in zip(reversed(self.view.batch), reversed(rhs.batch), strict=True):
+            place = numbers.add(place, numbers.multiply(numbers.remainder(rest, size), stride))
+            rest = numbers.divide(rest, size)
+        begin = numbers.address(representation(dtype).memory, values, place)
+        count = numbers.subtract(last, first)
+        given: tuple[Scalar, ...] = count, rhs.depth.stride, self.view.n
+        if rhs.depth.stride == self.view.n:
+            given = 1, 0, numbers.multiply(count, self.view.n)
+        are_finite = fb.call(finite(fb.module, dtype), begin, *map(numbers.value, given))
         return fb.select(are_finite, kept, constant(I64, self.columns))
 
 

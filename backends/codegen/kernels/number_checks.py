@@ -23,36 +23,49 @@ from xlalite.hlo.types.dtype import DType
 
 
 def finite(module: ModuleBuilder, dtype: DType) -> Function:
-    """Given where they are and how many, it gives an i1. Infinities and NaN have all bits of the exponent."""
+    """Given where lines begin, their number and distance, and how many numbers each has, it gives an i1.
+
+    Infinities and NaN have all bits of the exponent.
+    """
     exponent = _bits(np.inf, dtype)
 
-    def build(fb: FunctionBuilder) -> None:
-        fb.is_as_written = True
-        numbers, count = fb.parameters
-        is_finite = constant(I1, 1)
-        for greatest in _combined(fb, dtype, numbers, count, exponent, fb.umax):
-            is_finite = fb.and_(is_finite, fb.all_lanes(fb.icmp("ne", greatest, exponent)))
-        fb.ret(is_finite)
+    def is_amiss(fb: FunctionBuilder, greatest: Value) -> Value:
+        return fb.any_lane(fb.icmp("eq", greatest, exponent))
 
-    return module.shared_function(("finite", dtype), "finite", I1, (PTR, I64), ("noalias readonly", ""), build)
+    return _check(module, "finite", dtype, exponent, FunctionBuilder.umax, is_amiss)
 
 
 def zeros(module: ModuleBuilder, dtype: DType) -> Function:
-    """Given where lines begin, their number and distance, and how many numbers each has; -0 is 0, too."""
-    magnitude = _bits(-0.0, dtype) - 1
+    """Given the same, it says whether all are 0, or -0."""
+
+    def is_amiss(fb: FunctionBuilder, all_bits: Value) -> Value:
+        return fb.any_lane(fb.icmp("ne", all_bits, 0))
+
+    return _check(module, "zeros", dtype, _bits(-0.0, dtype) - 1, FunctionBuilder.or_, is_amiss)
+
+
+def _check(
+    module: ModuleBuilder,
+    name: str,
+    dtype: DType,
+    mask: int,
+    combine: Callable[[FunctionBuilder, Value, Value], Value],
+    is_amiss: Callable[[FunctionBuilder, Value], Value],
+) -> Function:
+    """A function that gives whether nothing is amiss with some bits of all numbers of a line."""
 
     def build(fb: FunctionBuilder) -> None:
         fb.is_as_written = True
         numbers, lines, distance, count = fb.parameters
         with fb.loop(0, lines) as line:
             begin = fb.gep(integer(8 * dtype.size_bytes), numbers, fb.mul(line, distance), inbounds=False)
-            for all_bits in _combined(fb, dtype, begin, count, magnitude, fb.or_):
-                with fb.if_(fb.any_lane(fb.icmp("ne", all_bits, 0))):
+            for combined in _combined(fb, dtype, begin, count, mask, combine):
+                with fb.if_(is_amiss(fb, combined)):
                     fb.ret(constant(I1, 0))
         fb.ret(constant(I1, 1))
 
     kinds = ("noalias readonly", "", "", "")
-    return module.shared_function(("zeros", dtype), "zeros", I1, (PTR, I64, I64, I64), kinds, build)
+    return module.shared_function((name, dtype), name, I1, (PTR, I64, I64, I64), kinds, build)
 
 
 def _combined(
@@ -61,7 +74,7 @@ def _combined(
     numbers: Value,
     count: Value,
     mask: int,
-    combine: Callable[[Value, Value], Value],
+    combine: Callable[[FunctionBuilder, Value, Value], Value],
 ) -> list[Value]:
     """Some bits of all numbers: those of whole vectors in as many lanes, and those of what is left."""
     size = dtype.size_bytes
@@ -71,7 +84,7 @@ def _combined(
     for start, end, step, type_ in ((0, whole, lanes, vector(bits, lanes)), (whole, count, 1, bits)):
         with fb.carried_loop(start, end, step, [zero(type_)]) as loop:
             more = fb.and_(fb.load(type_, fb.gep(bits, numbers, loop.index), size), mask)
-            loop.yield_(combine(loop.values[0], more))
+            loop.yield_(combine(fb, loop.values[0], more))
         found += loop.results
     return found
 

@@ -239,33 +239,29 @@ def test_zeros_at_the_end_of_rows_are_left_out(options: dict[str, str], depths: 
 @pytest.mark.parametrize("dtype", [DType.F16, DType.BF16, DType.F32, DType.F64], ids=str)
 def test_numbers_are_looked_at_and_nothing_beside_them(dtype: DType) -> None:
     module = ModuleBuilder("finite")
-    for name, function, count in (("finite", finite(module, dtype), 1), ("zeros", zeros(module, dtype), 3)):
-        fb = module.function(f"ask_{name}", I32, (PTR, *(I64,) * count))
+    for name, function in (("finite", finite(module, dtype)), ("zeros", zeros(module, dtype))):
+        fb = module.function(f"ask_{name}", I32, (PTR, I64, I64, I64))
         fb.ret(fb.zext(fb.call(function, *fb.parameters), I32))
     linked = link([compile_ir(IrSource(NEXT_MODULE.join((module.text(), *module.shared_texts))))])
     number = ctypes.c_int64
-    is_finite = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, number)(linked.address("ask_finite"))
-    are_zero = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, number, number, number)(linked.address("ask_zeros"))
+    kind = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, number, number, number)
+    is_finite, are_zero = (kind(linked.address(f"ask_{name}")) for name in ("finite", "zeros"))
     lanes = module.target.lanes(8 * dtype.size_bytes)
-    largest = ml_dtypes.finfo(dtype.numpy).max
+    limits = ml_dtypes.finfo(dtype.numpy)
     for count in range(3 * lanes + 2):
-        numbers = np.full(count + 2, np.nan, dtype.numpy)
-        numbers[1:-1] = -largest
-        assert is_finite(numbers[1:].ctypes.data, count)
-        for place in range(1, count + 1):
-            for other in (np.inf, -np.inf, np.nan):
-                numbers[place] = other
-                assert not is_finite(numbers[1:].ctypes.data, count)
-            numbers[place] = largest
-        lines = np.full((4, count + 2), np.nan, dtype.numpy)
-        lines[:3, 1:-1] = [[0.0], [-0.0], [0.0]]
-        given = lines[:, 1:].ctypes.data, 3, count + 2, count
-        assert are_zero(*given)
-        for place in itertools.product(range(3), range(1, count + 1)):
-            for other in (ml_dtypes.finfo(dtype.numpy).smallest_subnormal, -largest, np.nan):
-                lines[place] = other
-                assert not are_zero(*given)
-            lines[place] = 0
+        for check, right, wrong in (
+            (is_finite, (-limits.max, limits.max, 0.0), (np.inf, -np.inf, np.nan)),
+            (are_zero, (0.0, -0.0, 0.0), (limits.smallest_subnormal, -limits.max, np.nan)),
+        ):
+            lines = np.full((4, count + 2), np.nan, dtype.numpy)
+            lines[:3, 1:-1] = np.reshape(right, (3, 1))
+            given = lines[:, 1:].ctypes.data, 3, count + 2, count
+            assert check(*given)
+            for place in itertools.product(range(3), range(1, count + 1)):
+                for other in wrong:
+                    lines[place] = other
+                    assert not check(*given)
+                lines[place] = right[place[0]]
 
 
 def test_positions_may_be_constants() -> None:
