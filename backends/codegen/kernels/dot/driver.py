@@ -175,13 +175,21 @@ class Driver:
             return
         none = constant(I64, -1)
         with fb.carried_loop(self._entry.begin, self._entry.end, 1, [none, none]) as loop:
-            column = math.divide(loop.index, plan.row_units)
-            row = math.remainder(loop.index, plan.row_units)
-            row = math.add(math.multiply(math.divide(column, plan.column_units), plan.row_units), row)
-            now = math.value(row), math.value(column)
+            block, row = math.divide(loop.index, plan.row_units), math.remainder(loop.index, plan.row_units)
+            column = math.remainder(block, plan.column_units)
+            now = (
+                self._place_of(plan.view.lhs, loop.index, plan.row_units, row),
+                self._place_of(plan.view.rhs, loop.index, plan.column_units, column),
+            )
             is_new = tuple(fb.icmp("ne", one, before) for one, before in zip(now, loop.values, strict=True))
             self._piece_of(loop.index, (is_new[0], is_new[1]))
             loop.yield_(*now)
+
+    def _place_of(self, matrix: Matrix, number: Scalar, units: int, unit: Scalar) -> Value:
+        """What tells the parts of an operand apart; all products of a batch may have it in common."""
+        plan, math = self._plan, self._math
+        pieces = plan.row_units * plan.column_units if any(matrix.batch) else plan.units
+        return math.value(math.add(math.multiply(math.divide(number, pieces), units), unit))
 
     def _piece_of(self, number: Scalar, is_new: tuple[Value | None, Value | None]) -> None:
         """One piece; its operands are packed unless they are those of the piece before."""
@@ -255,16 +263,17 @@ class Driver:
     def _pack(self, piece: _Piece, start: Scalar, depth: Scalar, is_new: tuple[Value | None, Value | None]) -> None:
         """Packs operands for a part of the depth, if they are others than those of the piece before."""
         plan, layout, area = self._plan, self._layout, piece.area
+        is_lhs_new = plan.row_units > 1 or (plan.column_units == 1 and any(plan.view.lhs.batch))
         if plan.packs_rhs:
             source = piece.rhs if self._computed_rhs is None else partial(self._computed_rhs.compute, area.product)
-            with self._where(is_new[1], is_always=plan.row_units == 1):
+            with self._where(is_new[1], is_always=plan.row_units == 1 and any(plan.view.rhs.batch)):
                 self._packs.pack(layout.rhs, source, (area.column, area.width), (start, depth))
         if plan.packs_lhs:
             source = piece.lhs if self._computed_lhs is None else partial(self._computed_lhs.compute, area.product)
-            with self._where(is_new[0], is_always=plan.row_units > 1 or plan.column_units == 1):
+            with self._where(is_new[0], is_always=is_lhs_new):
                 self._packs.pack(layout.lhs, source, (area.row, area.height), (start, depth))
         elif layout.lhs.least_offset is not None:
-            with self._where(is_new[0], is_always=plan.row_units > 1 or plan.column_units == 1):
+            with self._where(is_new[0], is_always=is_lhs_new):
                 self._scan(piece, start, depth, layout.lhs.least_offset)
 
     def _scan(self, piece: _Piece, start: Scalar, depth: Scalar, least_offset: int) -> None:

@@ -286,7 +286,8 @@ def _operand(plan: DotPlan, *, left: bool, offset: int) -> OperandLayout:
     line = words + MATRIX if in_lines else _up(step, lanes)
     panel = line * (step if in_lines else words)
     flips = left and plan.numbers.flips
-    packing = Packing(dtype, lanes, matrix.outer, matrix.depth, line, word=word, flips=flips, in_lines=in_lines)
+    source_x = Walk(matrix.outer.steps[-1:]) if in_lines else matrix.outer
+    packing = Packing(dtype, lanes, source_x, matrix.depth, line, word=word, flips=flips, in_lines=in_lines)
     room = _up(-(-extent // step) * panel * size, _ALIGNMENT)
     end, least_offset, stage = offset + room, None, None
     if matrix.computing and (word > 1 or matrix.outer.stride != 1):

@@ -273,26 +273,15 @@ def test_long_products_are_packed_piece_by_piece(m: int, n: int, k: int) -> None
                 assert plan.packed_elements <= 1 << 19
 
 
-def test_long_rows_of_pixels_are_a_product_each() -> None:
-    view = view_of(
-        convolution_of(
-            "f32[2,9,41,16]",
-            "f32[3,3,16,7]",
-            "f32[2,7,39,7]",
-            "window={size=3x3}, dim_labels=b01f_01io->b01f",
-        )
-    )
-    assert (view.batch, view.m, view.k, view.left_rank) == ((2, 7), 39, 144, 3)
-    assert view.lhs == Matrix(Walk(((39, 16),)), Walk(((3, 656), (48, 1))), (5904, 656))
-    assert (
-        plan_dot(
-            convolution_of(
-                "f32[2,9,41,16]", "f32[3,3,16,70]", "f32[2,7,39,70]", "window={size=3x3}, dim_labels=b01f_01io->b01f"
-            ),
-            WIDE,
-        ).packs_lhs
-        is False
-    )
+def test_rows_of_pixels_are_runs_of_one_product() -> None:
+    image, window = "[2,9,41,16]", "window={size=3x3}, dim_labels=b01f_01io->b01f"
+    view = view_of(convolution_of("f32" + image, "f32[3,3,16,7]", "f32[2,7,39,7]", window))
+    assert (view.batch, view.m, view.k, view.left_rank) == ((), 546, 144, 3)
+    assert view.lhs == Matrix(Walk(((2, 5904), (7, 656), (39, 16))), Walk(((3, 656), (48, 1))), ())
+    for dtype, is_packed in (("f32", False), ("bf16", True)):
+        result = f"{dtype}[2,7,39,70]"
+        plan = plan_dot(convolution_of(dtype + image, dtype + "[3,3,16,70]", result, window), WIDE)
+        assert plan.packs_lhs is is_packed
 
 
 @pytest.mark.parametrize(
