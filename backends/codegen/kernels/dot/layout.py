@@ -9,6 +9,7 @@ from xlalite.backends.codegen.kernels.dot.matrix_tile import BLOCK, MatrixTile
 from xlalite.backends.codegen.kernels.dot.outer_tile import OuterTile
 from xlalite.backends.codegen.kernels.dot.packing import TERMS_AT_ONCE, Packing
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan
+from xlalite.backends.codegen.kernels.dot.reading import words_of_rows
 from xlalite.backends.codegen.kernels.dot.stream_tile import StreamTile
 from xlalite.backends.codegen.kernels.dot.tile import Tile
 from xlalite.backends.codegen.kernels.dot.tilings import VARIANT, Form
@@ -189,6 +190,7 @@ def _matrix_tile(kind: type[MatrixTile], plan: DotPlan, columns: int, rows: int)
         chains=1,
         is_packed=plan.packs_lhs,
         has_runs=_run(plan) > 0,
+        words=MATRIX if plan.packs_lhs else words_of_rows(plan.view, plan.numbers),
     )
 
 
