@@ -1,8 +1,8 @@
 """The tile in registers of matrices (AMX): four of sums, to which products of two by two of the operands are added.
 
 Rows of a register are 64 bytes. Those of the left operand are 16 words of a row of it, or fewer where a run does not
-divide into so many; those of the right one are a word of each of 16 columns, so that as many rows are as many words. All
-terms that do not fill a register are zeros.
+divide into so many; those of the right one are a word of each of 16 columns, so that as many rows are as many words.
+All terms that do not fill a register are zeros.
 """
 
 from __future__ import annotations
