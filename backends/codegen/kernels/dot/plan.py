@@ -357,7 +357,7 @@ def _outer_plan(
     may_overlap: bool = False,
 ) -> DotPlan:
     # What is added to sums of earlier terms is not added twice.
-    may_overlap = may_overlap and depth >= view.k and view.lhs.outer.is_single
+    may_overlap = may_overlap and depth >= view.k
     row_run = view.m if packs_lhs else view.lhs.outer.run
     restarts = 0 if packs_lhs or view.lhs.depth.run >= depth else view.k // view.lhs.depth.run
     tilings = outer_tilings(form, view, lanes, target, row_run, restarts, packs_lhs=packs_lhs, may_overlap=may_overlap)

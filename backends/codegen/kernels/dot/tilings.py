@@ -31,6 +31,11 @@ With 16, [1,4096] by [4096,4096] transposed takes 1150 us, with 8 940, with 4 83
 _LATENCY = 8
 """Multiply-adds that must be under way to keep the units busy."""
 
+_LOAD, _LOADS = 0.5, 13 / 16
+"""Cycles that a load takes beyond so many for each multiply-add, those of 8 rows of two vectors, where vectors lie
+across lines of the cache and each term begins with a load of its place.
+"""
+
 _RESTART = 8.0
 """Cycles to begin a run of terms."""
 
@@ -99,8 +104,9 @@ def outer_tilings(
     registers = target.vector_registers - 2
     for vectors in (1, 2, 3, 4, 8):
         limit = min((registers - vectors) // vectors, MAX_ROWS)
-        # Wide tiles are for few rows: their panels do not fit into the nearest cache.
-        if limit < 1 or (vectors > 1 and (vectors - 1) * lanes >= view.n) or (vectors > 2 and view.m > limit):
+        # Wide tiles are for few rows, since their panels do not fit into the nearest cache; or for what is in none.
+        most = 3 if view.rhs.looked_up else 2
+        if limit < 1 or (vectors > 1 and (vectors - 1) * lanes >= view.n) or (vectors > most and view.m > limit):
             continue
         columns = min(vectors * lanes, view.n)
         if view.rhs.panel and view.rhs.panel != vectors * lanes:
@@ -114,6 +120,8 @@ def outer_tilings(
             for height, width, times in pieces:
                 used = -(-width // lanes)
                 step = max(height * used, _LATENCY / 2 / chains, 0.5 * height + used)
+                if view.rhs.looked_up:
+                    step += _LOAD * (height + 2 * used + 1 - _LOADS * height * used)
                 turning = 2.0 * lanes * used + 30 if form is Form.ROWS else 0.0
                 if view.seen is not None:
                     turning = height * used * (_SELECT if view.seen.run >= lanes else _PICK * lanes) + 30

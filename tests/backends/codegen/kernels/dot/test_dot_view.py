@@ -1,5 +1,8 @@
 """How a dot is seen as matrix products, and which plan is made for it."""
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 from xlalite.backends.codegen.kernels.collapse import collapse
@@ -282,6 +285,19 @@ def test_rows_of_pixels_are_runs_of_one_product() -> None:
         result = f"{dtype}[2,7,39,70]"
         plan = plan_dot(convolution_of(dtype + image, dtype + "[3,3,16,70]", result, window), WIDE)
         assert plan.packs_lhs is is_packed
+
+
+def test_the_last_tile_of_each_line_of_pixels_begins_in_the_one_before(check: Any, rng: np.random.Generator) -> None:
+    text = """HloModule m
+ENTRY e {
+  x = f32[2,7,61,16] parameter(0)
+  k = f32[3,3,16,20] parameter(1)
+  ROOT c = f32[2,5,59,20] convolution(x, k), window={size=3x3}, dim_labels=b01f_01io->b01f }"""
+    plan = plan_dot(parse(text).entry_computation.root, WIDE, may_overlap=True)
+    assert (plan.row_run, plan.overlaps, plan.row_run % plan.rows > 0) == (59, True, True)
+    arguments = [rng.integers(-3, 4, shape).astype(np.float32) for shape in ((2, 7, 61, 16), (3, 3, 16, 20))]
+    for threads in (1, 3):
+        check(text, *arguments, num_threads=threads)
 
 
 @pytest.mark.parametrize(
