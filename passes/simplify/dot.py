@@ -130,6 +130,24 @@ def _without_ones(dimensions: Sequence[int], sizes: Sequence[int]) -> list[int]:
     return [d for d, size in zip(dimensions, sizes, strict=True) if size != 1] or list(dimensions[:1])
 
 
+def dot_of_broadcast(instruction: HloInstruction) -> RuleResult:
+    """dot(A, broadcast(B)) of a batch = dot(A, B) without one, when all of the batch have the same B."""
+    lhs, rhs = instruction.operands
+    attrs: DotAttrs = instruction.attrs
+    if rhs.opcode != "broadcast" or not attrs.rhs_batch_dims:
+        return None
+    kept = [dimension for dimension in range(rhs.shape.rank) if dimension not in attrs.rhs_batch_dims]
+    free = free_dimensions(lhs.shape.rank, attrs.lhs_batch_dims, attrs.lhs_contracting_dims)
+    if list(rhs.attrs.dimensions) != kept or not is_increasing([*attrs.lhs_batch_dims, *free]):
+        return None
+    new_attrs = instruction.with_attrs(
+        lhs_batch_dims=(),
+        rhs_batch_dims=(),
+        rhs_contracting_dims=tuple(map(kept.index, attrs.rhs_contracting_dims)),
+    )
+    return create("dot", (lhs, rhs.operand(0)), new_attrs, shape=instruction.shape)
+
+
 def transpose_of_dot(instruction: HloInstruction) -> RuleResult:
     """transpose(dot(A, B)) = transpose(dot(B, A)), or dot(B, A) itself, when a free dimension of A becomes the last.
 
@@ -223,6 +241,7 @@ RULES: tuple[RewriteRule, ...] = (
     RewriteRule("dot", dot_of_large_transpose),
     RewriteRule("dot", dot_of_reshape),
     RewriteRule("dot", dot_of_ones),
+    RewriteRule("dot", dot_of_broadcast),
     RewriteRule("transpose", transpose_of_dot),
     RewriteRule("dot", dot_as_product),
 )

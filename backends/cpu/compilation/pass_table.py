@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from xlalite.backends.codegen.kernels.dot.feature_order import ConvolutionFeatureOrder
 from xlalite.backends.codegen.kernels.dot.feature_padding import ConvolutionFeaturePadding
 from xlalite.backends.codegen.kernels.dot.operand_fusion import DotOperandFusion
 from xlalite.backends.codegen.kernels.dot.operand_packing import DotOperandPacking
@@ -16,6 +17,7 @@ CPU_PASSES: dict[str, type[HloPass]] = {
     **{
         hlo_pass.name: hlo_pass
         for hlo_pass in (
+            ConvolutionFeatureOrder,
             ConvolutionFeaturePadding,
             DotOperandFusion,
             DotOperandPacking,

@@ -22,6 +22,9 @@ ConvolutionCanonicalizer = late(
     "xlalite.passes.preparation.convolution_canonicalizer:ConvolutionCanonicalizer", "convolution"
 )
 ReductionSplitter = late("xlalite.passes.preparation.reduction_splitter:ReductionSplitter", "reduce")
+ConvolutionFeatureOrder = late(
+    "xlalite.backends.codegen.kernels.dot.feature_order:ConvolutionFeatureOrder", "convolution"
+)
 ConvolutionFeaturePadding = late(
     "xlalite.backends.codegen.kernels.dot.feature_padding:ConvolutionFeaturePadding", "convolution"
 )
@@ -68,6 +71,7 @@ def _until_fused(options: CompileOptions, target: TargetInfo) -> tuple[Stage, ..
         ComplexDotExpander(),
         *((ConvolutionWinograd(winograd),) if winograd else ()),
         ConvolutionCanonicalizer(),
+        ConvolutionFeatureOrder(target),
         ConvolutionFeaturePadding(target),
         simplification(),
         DotOperandTypes(target),

@@ -119,6 +119,10 @@ class Values:
     def dot(self, lhs: Handle, rhs: Handle, left: tuple[int, ...], right: tuple[int, ...]) -> Handle:
         return self.b.op("dot", (lhs, rhs), DotAttrs(lhs_contracting_dims=left, rhs_contracting_dims=right))
 
+    def batch(self, lhs: Handle, rhs: Handle, left: int, right: int) -> Handle:
+        attrs = DotAttrs((0,), (left,), (0,), (right,))
+        return self.b.op("dot", (lhs, rhs), attrs)
+
     def precision(self, value: Handle, exponent: int, mantissa: int) -> Handle:
         return self.b.op("reduce-precision", (value,), ReducePrecisionAttrs(exponent, mantissa))
 
@@ -571,6 +575,11 @@ CASES = (
         "dot_of_ones",
         lambda v: v.dot(-v.rs(v.x, 1, 2, 1, 3), -v.rs(v.square, 3, 1, 1, 3), (0, 3), (2, 0)),
         lambda v: v.dot(-v.rs(v.square, 1, 9), -v.rs(v.square, 9, 1), (1,), (0,)),
+    ),
+    Case(
+        "dot_of_broadcast",
+        lambda v: v.batch(v.cube, v.bc(v.square, (2, 3, 3), 1, 2), 2, 1),
+        lambda v: v.batch(v.cube, v.bc(v.x, (2, 3, 4), 0, 1), 2, 1),
     ),
     Case(
         "reshape_of_transpose",

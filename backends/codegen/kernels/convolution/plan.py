@@ -76,8 +76,9 @@ def walk_of(convolution: HloInstruction, target: TargetInfo) -> ConvolutionPlan:
     lanes = target.lanes(max(8, kept.component.bits if kept.is_complex else kept.bits))
     folds = is_long and not by_features and dims[labels.output_spatial[along]] <= SPELT_OUT
     across = _across(attrs, dims, along) if by_features and is_long else -1
-    if by_features and is_long and across < 0 and dims[-1] >= 2 * lanes and outputs == 1:
-        lanes *= 2  # Two chains of sums.
+    if by_features and is_long and dims[-1] >= 2 * lanes and outputs == 1:
+        # Two chains of sums, and pixels in longer pieces, where that leaves vectors for several threads.
+        lanes *= 2 if across < 0 or -(-dims[-1] // (2 * lanes)) % 2 == 0 else 1
     lanes = min(lanes, 1 << max((attrs.window.dimensions[along].size if folds else dims[-1]) - 1, 0).bit_length())
     per_vector = max(1, lanes // outputs) if by_features else 0
     has_vectors_of_groups = by_features and outputs > 1 and attrs.batch_group_count == 1

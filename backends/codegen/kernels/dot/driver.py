@@ -13,7 +13,6 @@ from xlalite.backends.codegen.kernels.dot.converter import converter
 from xlalite.backends.codegen.kernels.dot.exponent_scan import exponent_scan
 from xlalite.backends.codegen.kernels.dot.finish import Area
 from xlalite.backends.codegen.kernels.dot.layout import (
-    DotLayout,
     arguments_of,
     narrows_tiles,
     shortens_tiles,
@@ -23,7 +22,7 @@ from xlalite.backends.codegen.kernels.dot.layout import (
 from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
 from xlalite.backends.codegen.kernels.dot.packers import packer
 from xlalite.backends.codegen.kernels.dot.part_packing import PartPacker
-from xlalite.backends.codegen.kernels.dot.plan import DotPlan
+from xlalite.backends.codegen.kernels.dot.product import Piece, Product, TileArea
 from xlalite.backends.codegen.kernels.dot.tile import TileBuilder
 from xlalite.backends.codegen.kernels.dot.tilings import Form
 from xlalite.backends.codegen.kernels.dot.view import Matrix
@@ -45,66 +44,6 @@ from xlalite.backends.codegen.llvm import (
     constant,
     zero,
 )
-from xlalite.hlo.ir.computation import HloComputation
-from xlalite.hlo.ir.instruction import HloInstruction
-from xlalite.hlo.records import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """One piece of work.
-
-    Attributes:
-        lhs: First element of its product's left operand.
-        rhs: First element of its product's right operand.
-        area: What it computes.
-        start: First term.
-        unit: Number of the piece of the result, of which this is a part.
-        sums: Where a part's sums go, if there are several.
-    """
-
-    lhs: Value
-    rhs: Value
-    area: Area
-    start: Scalar
-    unit: Scalar
-    sums: Value | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Tile:
-    """A tile within a piece.
-
-    Attributes:
-        area: What it computes, counted from the first row and column of the piece.
-        start: First term.
-        depth: Number of terms.
-    """
-
-    area: Area
-    start: Scalar
-    depth: Scalar
-
-
-@dataclass(frozen=True, slots=True)
-class Product:
-    """What a kernel computes, and how.
-
-    Attributes:
-        body: The computation that is the kernel's.
-        dot: The product in it.
-        plan: How it is computed.
-        layout: The memory of a piece of work.
-        stores_result: Whether the kernel gives nothing but the sums as they are.
-        slot_bytes: What a running call takes of the memory beside the arena; 0 if there is enough of it on the stack.
-    """
-
-    body: HloComputation
-    dot: HloInstruction
-    plan: DotPlan
-    layout: DotLayout
-    stores_result: bool
-    slot_bytes: int
 
 
 class Driver:
@@ -182,13 +121,21 @@ class Driver:
             return
         none = constant(I64, -1)
         with fb.carried_loop(self._entry.begin, self._entry.end, 1, [none, none]) as loop:
-            column = math.divide(loop.index, plan.row_units)
-            row = math.remainder(loop.index, plan.row_units)
-            row = math.add(math.multiply(math.divide(column, plan.column_units), plan.row_units), row)
-            now = math.value(row), math.value(column)
+            block, row = math.divide(loop.index, plan.row_units), math.remainder(loop.index, plan.row_units)
+            column = math.remainder(block, plan.column_units)
+            now = (
+                self._place_of(plan.view.lhs, loop.index, plan.row_units, row),
+                self._place_of(plan.view.rhs, loop.index, plan.column_units, column),
+            )
             is_new = tuple(fb.icmp("ne", one, before) for one, before in zip(now, loop.values, strict=True))
             self._piece_of(loop.index, (is_new[0], is_new[1]))
             loop.yield_(*now)
+
+    def _place_of(self, matrix: Matrix, number: Scalar, units: int, unit: Scalar) -> Value:
+        """What tells the parts of an operand apart; all products of a batch may have it in common."""
+        plan, math = self._plan, self._math
+        pieces = plan.row_units * plan.column_units if any(matrix.batch) else plan.units
+        return math.value(math.add(math.multiply(math.divide(number, pieces), units), unit))
 
     def _piece_of(self, number: Scalar, is_new: tuple[Value | None, Value | None]) -> None:
         """One piece; its operands are packed unless they are those of the piece before."""
@@ -204,13 +151,13 @@ class Driver:
         if plan.parts > 1:
             self._join_parts(piece)
 
-    def _step(self, piece: _Piece, first: Scalar) -> None:
+    def _step(self, piece: Piece, first: Scalar) -> None:
         """A piece along the depth."""
         terms = self._math.piece(first, self._plan.unit_depth, self._plan.view.k)
         self._pack(piece, first, terms, (None, None))
         self._block(piece, first, terms)
 
-    def _join_parts(self, piece: _Piece) -> None:
+    def _join_parts(self, piece: Piece) -> None:
         """Where all parts of a piece are done, adds their sums in order and finishes the piece."""
         fb, plan, layout, math = self._fb, self._plan, self._layout, self._math
         kept, area, shared = plan.numbers.kept, piece.area, shared_memory(self._entry)
@@ -230,7 +177,7 @@ class Driver:
         place = self._math.address(I8, shared, self._layout.parts_offset)
         return self._math.address(self._plan.numbers.kept, place, self._math.multiply(number, self._layout.part))
 
-    def _piece(self, number: Scalar) -> _Piece:
+    def _piece(self, number: Scalar) -> Piece:
         plan, view, math = self._plan, self._plan.view, self._math
         part: Scalar = 0
         sums = None
@@ -248,7 +195,7 @@ class Driver:
             position = math.remainder(rest, size)
             rest = math.divide(rest, size)
             lhs, rhs = math.add(lhs, math.multiply(position, a)), math.add(rhs, math.multiply(position, b))
-        return _Piece(
+        return Piece(
             math.address(representation(plan.numbers.lhs).memory, self._lhs, lhs),
             math.address(representation(plan.numbers.rhs).memory, self._rhs, rhs),
             Area(
@@ -263,22 +210,23 @@ class Driver:
             sums,
         )
 
-    def _pack(self, piece: _Piece, start: Scalar, depth: Scalar, is_new: tuple[Value | None, Value | None]) -> None:
+    def _pack(self, piece: Piece, start: Scalar, depth: Scalar, is_new: tuple[Value | None, Value | None]) -> None:
         """Packs operands for a part of the depth, if they are others than those of the piece before."""
         plan, layout, area = self._plan, self._layout, piece.area
+        is_lhs_new = plan.row_units > 1 or (plan.column_units == 1 and any(plan.view.lhs.batch))
         if plan.packs_rhs:
             source = piece.rhs if self._computed_rhs is None else partial(self._computed_rhs.compute, area.product)
             with self._where_rhs_is_new(area, start, is_new[1]):
                 self._packs_rhs.pack(layout.rhs, source, (area.column, area.width), (start, depth))
         if plan.packs_lhs:
             source = piece.lhs if self._computed_lhs is None else partial(self._computed_lhs.compute, area.product)
-            with self._where(is_new[0], is_always=plan.row_units > 1 or plan.column_units == 1):
+            with self._where(is_new[0], is_always=is_lhs_new):
                 self._packs_lhs.pack(layout.lhs, source, (area.row, area.height), (start, depth))
         elif layout.lhs.least_offset is not None:
-            with self._where(is_new[0], is_always=plan.row_units > 1 or plan.column_units == 1):
+            with self._where(is_new[0], is_always=is_lhs_new):
                 self._scan(piece, start, depth, layout.lhs.least_offset)
 
-    def _scan(self, piece: _Piece, start: Scalar, depth: Scalar, least_offset: int) -> None:
+    def _scan(self, piece: Piece, start: Scalar, depth: Scalar, least_offset: int) -> None:
         """Finds the least exponent of all that lies between the first and the last element of a left operand's part."""
         fb, plan, math, area = self._fb, self._plan, self._math, piece.area
         matrix, memory = plan.view.lhs, representation(plan.numbers.lhs).memory
@@ -301,7 +249,7 @@ class Driver:
         """A branch for what is packed of a right operand, where it is not there yet."""
         fb, plan, math, layout = self._fb, self._plan, self._math, self._layout
         if not plan.kept_parts:
-            with self._where(is_new, is_always=plan.row_units == 1):
+            with self._where(is_new, is_always=plan.row_units == 1 and any(plan.view.rhs.batch)):
                 yield
             return
         part = math.multiply(math.divide(start, plan.unit_depth), plan.column_units)
@@ -320,7 +268,7 @@ class Driver:
         assert self._scratch is not None, "a layout that needs scratch memory has some"
         return self._math.address(I8, self._scratch, offset)
 
-    def _block(self, piece: _Piece, start: Scalar, depth: Scalar) -> None:
+    def _block(self, piece: Piece, start: Scalar, depth: Scalar) -> None:
         """All tiles of a piece for a part of the depth."""
         plan, layout = self._plan, self._layout
         numbers, view = plan.numbers, plan.view
@@ -345,11 +293,11 @@ class Driver:
             if plan.rows_outside:
                 column, width, panel = loops.enter_context(self._columns(piece, b_type, b))
             self._seen_tile(
-                piece, _Tile(Area(piece.area.product, row, column, height, width), start, depth), line, panel
+                piece, TileArea(Area(piece.area.product, row, column, height, width), start, depth), line, panel
             )
 
     @contextmanager
-    def _columns(self, piece: _Piece, memory: Type, b: Value) -> Iterator[tuple[Scalar, Scalar, Value]]:
+    def _columns(self, piece: Piece, memory: Type, b: Value) -> Iterator[tuple[Scalar, Scalar, Value]]:
         """The columns of each tile: the first one in the piece, how many, and where they lie."""
         math, columns = self._math, self._plan.columns
         stride = 0 if self._plan.view.rhs.looked_up else self._layout.rhs.tile
@@ -357,7 +305,7 @@ class Driver:
             yield column, math.piece(column, columns, piece.area.width), place
 
     @contextmanager
-    def _rows(self, piece: _Piece, start: Scalar, memory: Type, a: Value) -> Iterator[tuple[Scalar, Scalar, Value]]:
+    def _rows(self, piece: Piece, start: Scalar, memory: Type, a: Value) -> Iterator[tuple[Scalar, Scalar, Value]]:
         """The rows of each tile: the first one in the piece, how many, and where they lie."""
         plan, view, math = self._plan, self._plan.view, self._math
         with math.steps(piece.area.height, plan.row_run) as first:
@@ -384,7 +332,7 @@ class Driver:
             fb.store(place, fb.gep(PTR, places, term), 8)
         return places
 
-    def _seen_tile(self, piece: _Piece, tile: _Tile, lhs: Value, rhs: Value) -> None:
+    def _seen_tile(self, piece: Piece, tile: TileArea, lhs: Value, rhs: Value) -> None:
         """One tile, if there are columns of the result among its own."""
         math, plan, seen, area = self._math, self._plan, self._plan.view.seen, tile.area
         if seen is None:
@@ -402,7 +350,7 @@ class Driver:
             seen_area = replace(area, column=column, width=width)
             self._tile(piece, replace(tile, area=whole), lhs, rhs, seen_area)
 
-    def _tile(self, piece: _Piece, tile: _Tile, lhs: Value, rhs: Value, seen: Area) -> None:
+    def _tile(self, piece: Piece, tile: TileArea, lhs: Value, rhs: Value, seen: Area) -> None:
         """One tile: sums, then results."""
         fb, plan, layout, math = self._fb, self._plan, self._layout, self._math
         area = tile.area
@@ -443,7 +391,7 @@ class Driver:
         convert = self._callee(converter(self._module, numbers, plan.lanes))
         self._fb.call_pointer(convert, VOID, (sums, place, *map(math.value, sizes)))
 
-    def _sums(self, piece: _Piece, area: Area) -> Value:
+    def _sums(self, piece: Piece, area: Area) -> Value:
         """Where a tile's sums go: the result, the place of a whole piece or of a part of it, or that of one tile."""
         plan, layout, math = self._plan, self._layout, self._math
         turned = plan.form is Form.ROWS

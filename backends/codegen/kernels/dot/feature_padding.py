@@ -42,13 +42,19 @@ class ConvolutionFeaturePadding(OpExpander):
 
     def may_expand(self, instruction: HloInstruction) -> bool:
         """Whether there are features to add, and the product is cheaper with them."""
-        added = self._added(instruction)
+        return (
+            self._added(instruction) > 0 and self.least_cycles(instruction) < plan_dot(instruction, self.target).cycles
+        )
+
+    def least_cycles(self, convolution: HloInstruction) -> float:
+        """Those of a product as it is, or of writing features to it and of the larger one."""
+        added, before = self._added(convolution), plan_dot(convolution, self.target).cycles
         if not added:
-            return False
-        shapes = _padded_shapes(instruction, added)
+            return before
+        shapes = _padded_shapes(convolution, added)
         written = sum(shape.element_count for shape in shapes) / self.target.lanes(32)
-        before = [operand.shape for operand in instruction.operands]
-        return self._cycles(instruction, shapes) + _PAD * written < self._cycles(instruction, before)
+        larger = on_parameters(convolution, shapes, convolution.attrs, convolution.shape)
+        return min(before, _PAD * written + plan_dot(larger, self.target).cycles)
 
     def expand(self, builder: Builder, instruction: HloInstruction, operands: tuple[Handle, ...]) -> Handle:
         """Builds the larger operands and the convolution of them."""
@@ -69,13 +75,15 @@ class ConvolutionFeaturePadding(OpExpander):
         numbers = in_words(numbers_of(convolution), self.target, lambda terms: True)
         return -convolution.operand(0).shape.dims[last] % numbers.word
 
-    def _cycles(self, convolution: HloInstruction, shapes: Sequence[Shape]) -> float:
-        parameters = [
-            create("parameter", (), ParameterAttrs(number), shape=shape, name="operand")
-            for number, shape in enumerate(shapes)
-        ]
-        product = create("convolution", parameters, convolution.attrs, shape=convolution.shape)
-        return plan_dot(product, self.target).cycles
+
+def on_parameters(
+    convolution: HloInstruction, shapes: Sequence[Shape], attrs: ConvolutionAttrs, shape: Shape
+) -> HloInstruction:
+    """A convolution like another one, of other operands; a loose instruction."""
+    parameters = [
+        create("parameter", (), ParameterAttrs(number), shape=one, name="operand") for number, one in enumerate(shapes)
+    ]
+    return create(convolution.opcode, parameters, attrs, shape=shape)
 
 
 def _feature_dimensions(convolution: HloInstruction) -> tuple[int, int]:

@@ -13,13 +13,14 @@ Long sums with few results are divided, too: each part has sums of its own, whic
 from __future__ import annotations
 
 from xlalite.backends.codegen.kernels.dot.computed_operand import computed_operands, computing_cycles, why_not_computed
-from xlalite.backends.codegen.kernels.dot.driver import Driver, Product
+from xlalite.backends.codegen.kernels.dot.driver import Driver
 from xlalite.backends.codegen.kernels.dot.finish import Area, Finisher
 from xlalite.backends.codegen.kernels.dot.layout import LONG_TILE, DotLayout, layout_of
 from xlalite.backends.codegen.kernels.dot.numbers import why_no_numbers
 from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
 from xlalite.backends.codegen.kernels.dot.pieces import plan_in_pieces
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan, plan_dot
+from xlalite.backends.codegen.kernels.dot.product import Product
 from xlalite.backends.codegen.kernels.estimate import Work, bytes_read
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import enter_kernel, open_kernel

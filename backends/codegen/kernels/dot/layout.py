@@ -9,6 +9,7 @@ from xlalite.backends.codegen.kernels.dot.matrix_tile import BLOCK, MatrixTile
 from xlalite.backends.codegen.kernels.dot.outer_tile import OuterTile
 from xlalite.backends.codegen.kernels.dot.packing import TERMS_AT_ONCE, Packing
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan
+from xlalite.backends.codegen.kernels.dot.reading import words_of_rows
 from xlalite.backends.codegen.kernels.dot.stream_tile import StreamTile
 from xlalite.backends.codegen.kernels.dot.tile import Tile
 from xlalite.backends.codegen.kernels.dot.tilings import VARIANT, Form
@@ -193,6 +194,7 @@ def _matrix_tile(kind: type[MatrixTile], plan: DotPlan, columns: int, rows: int)
         chains=1,
         is_packed=plan.packs_lhs,
         has_runs=_run(plan) > 0,
+        words=MATRIX if plan.packs_lhs else words_of_rows(plan.view, plan.numbers),
     )
 
 
@@ -290,7 +292,8 @@ def _operand(plan: DotPlan, *, left: bool, offset: int) -> OperandLayout:
     line = words + MATRIX if in_lines else _up(step, lanes)
     panel = line * (step if in_lines else words)
     flips = left and plan.numbers.flips
-    packing = Packing(dtype, lanes, matrix.outer, matrix.depth, line, word=word, flips=flips, in_lines=in_lines)
+    source_x = Walk(matrix.outer.steps[-1:]) if in_lines else matrix.outer
+    packing = Packing(dtype, lanes, source_x, matrix.depth, line, word=word, flips=flips, in_lines=in_lines)
     room = _up(-(-extent // step) * panel * size, _ALIGNMENT)
     end, least_offset, stage = offset + room, None, None
     if matrix.computing and (word > 1 or matrix.outer.stride != 1):

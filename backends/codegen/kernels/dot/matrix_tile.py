@@ -1,7 +1,8 @@
 """The tile in registers of matrices (AMX): four of sums, to which products of two by two of the operands are added.
 
-Rows of a register are 64 bytes. Those of the left operand are 16 words of a row of it; those of the right one are a
-word of each of 16 columns, so that as many rows are as many words. All terms that do not fill a register are zeros.
+Rows of a register are 64 bytes. Those of the left operand are 16 words of a row of it, or fewer where a run does not
+divide into so many; those of the right one are a word of each of 16 columns, so that as many rows are as many words.
+All terms that do not fill a register are zeros.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ _STEPS = 20
 """Words, in rows of registers, for which 32 columns stay in the nearest cache while all rows are read: 40 KiB."""
 
 WORD_BYTES = 4
-_ROW_BYTES = MATRIX * WORD_BYTES
 _SHAPES_BYTES, _ROW_SIZES, _HEIGHTS = 64, 16, 48
 """Where the shapes of registers stand in what describes them: the bytes of each one's rows, and how many rows."""
 _LEFT, _RIGHT = 4, 6
@@ -40,6 +40,7 @@ class MatrixTile(Tile):
     Attributes:
         is_packed: Whether rows of a are in lines of words; else where the program has them, in terms.
         has_runs: Whether columns of a lie in several runs, which are two arguments more; of whole rows of registers.
+        words: Words of a row of a register of a.
     """
 
     name: ClassVar[str] = "dot_matrices"
@@ -47,6 +48,7 @@ class MatrixTile(Tile):
 
     is_packed: bool
     has_runs: bool
+    words: int = MATRIX
 
     @property
     def argument_count(self) -> int:
@@ -65,12 +67,13 @@ class Rows:
         line_bytes: The distance of rows.
     """
 
-    def __init__(self, builder: TileBuilder, place: Value, row: Value, runs: Sequence[Value], is_packed: bool) -> None:
+    def __init__(self, builder: TileBuilder, tile: MatrixTile, place: Value, row: Value, runs: Sequence[Value]) -> None:
         """Takes a row's distance, and the length of runs and what lies between them, in words or terms."""
         assert builder.numbers.words is not None, "a product in words"
         self._fb = fb = builder.fb
         self._place = place
-        size = WORD_BYTES if is_packed else builder.numbers.words.part.size_bytes
+        self._bytes = tile.words * WORD_BYTES
+        size = WORD_BYTES if tile.is_packed else builder.numbers.words.part.size_bytes
         self.line_bytes = fb.mul(row, size)
         self._runs = tuple(fb.mul(one, size) for one in runs)
 
@@ -80,7 +83,7 @@ class Rows:
 
     def offset(self, step: Value) -> tuple[Value, ...]:
         """How far behind that the row of a register begins; of runs, also what is left of its own, in bytes."""
-        fb, behind = self._fb, self._fb.mul(step, _ROW_BYTES)
+        fb, behind = self._fb, self._fb.mul(step, self._bytes)
         if not self._runs:
             return (behind,)
         run, jump = self._runs
@@ -88,11 +91,11 @@ class Rows:
 
     def next(self, offset: Value, left: Value | None = None) -> tuple[Value, ...]:
         """The same of the step behind."""
-        fb, behind = self._fb, self._fb.add(offset, _ROW_BYTES)
+        fb, behind = self._fb, self._fb.add(offset, self._bytes)
         if left is None:
             return (behind,)
         run, jump = self._runs
-        rest = fb.sub(left, _ROW_BYTES)
+        rest = fb.sub(left, self._bytes)
         is_end = fb.icmp("eq", rest, 0)
         return fb.add(behind, fb.select(is_end, jump, constant(I64, 0))), fb.select(is_end, run, rest)
 
@@ -106,8 +109,9 @@ class _Call:
         a, self._b, self._c, words, self._adds, a_row, _, self._b_depth, self._c_row, _, width, height, *runs = (
             fb.parameters
         )
-        self._rows = Rows(builder, a, a_row, runs, tile.is_packed)
-        self._steps = fb.udiv(fb.add(words, MATRIX - 1), MATRIX)
+        self._rows = Rows(builder, tile, a, a_row, runs)
+        self._words = tile.words
+        self._steps = fb.udiv(fb.add(words, tile.words - 1), tile.words)
         self._height = height
         self._columns = range(tile.columns // MATRIX)
         whole = [constant(I64, MATRIX)] * (len(self._columns) - 1)
@@ -133,21 +137,21 @@ class _Call:
                         # The lower register has the last row, again, if there is no other.
                         lower = fb.add(row, fb.smin(fb.sub(rows, 1), constant(I64, MATRIX)))
                         self._compute((row, lower), panel, (parts.index, steps), adds)
-                    behind = fb.mul(self._b_depth, fb.mul(step, MATRIX))
+                    behind = fb.mul(self._b_depth, fb.mul(step, self._words))
                     parts.yield_(fb.gep(self._builder.kept, panel, behind, inbounds=False), constant(I1, 1))
         fb.intrinsic("x86.tilerelease", VOID, (), ())
 
     def _shape_registers(self, heights: Sequence[Value]) -> None:
         """Says how many rows of how many bytes each register has, which makes all of them 0."""
-        fb, whole, columns = self._fb, constant(I64, MATRIX), self._columns
+        fb, words, columns = self._fb, constant(I64, self._words), self._columns
         fb.memset(self._shapes, 0, _SHAPES_BYTES, align=_SHAPES_BYTES)
         fb.store(constant(I8, 1), self._shapes, 1)
         rows = range(len(heights))
         shapes = {_sums(row, column): (heights[row], self._widths[column]) for row in rows for column in columns}
-        shapes |= {_LEFT + row: (height, whole) for row, height in enumerate(heights)}
-        shapes |= {_RIGHT + column: (whole, self._widths[column]) for column in columns}
-        for register, (height, words) in shapes.items():
-            size = fb.trunc(fb.mul(words, WORD_BYTES), I16)
+        shapes |= {_LEFT + row: (height, words) for row, height in enumerate(heights)}
+        shapes |= {_RIGHT + column: (words, self._widths[column]) for column in columns}
+        for register, (height, width) in shapes.items():
+            size = fb.trunc(fb.mul(width, WORD_BYTES), I16)
             fb.store(size, fb.gep(I8, self._shapes, _ROW_SIZES + 2 * register), 2)
             fb.store(fb.trunc(height, I8), fb.gep(I8, self._shapes, _HEIGHTS + register), 1)
         fb.intrinsic("x86.ldtilecfg", VOID, (self._shapes,), ())
@@ -176,7 +180,7 @@ class _Call:
                 self._load(_LEFT + row, place, self._rows.line_bytes)
                 for column in self._columns:
                     self._multiply(_sums(row, column), _LEFT + row, _RIGHT + column)
-            loop.yield_(fb.gep(kept, panel, fb.mul(self._b_depth, MATRIX)), *self._rows.next(*now))
+            loop.yield_(fb.gep(kept, panel, fb.mul(self._b_depth, self._words)), *self._rows.next(*now))
         for register, place in sums.items():
             self._move("tilestored64", register, place, self._c_row)
 

@@ -98,7 +98,6 @@ class OuterTile(Tile):
     def emit(self, builder: TileBuilder) -> None:
         """Stores the sums of all terms, or adds to them what comes to so many terms after others."""
         fb = builder.fb
-        fb.is_strength_reduced = self.has_runs
         a, b, c, depth, adds, *arguments = fb.parameters
         is_rare = builder.numbers.is_rare
         sizes = None if self.narrows else self.columns, None if self.shortens or is_rare else self.rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.computed_operand import ComputePart, Range
 from xlalite.backends.codegen.kernels.dot.layout import OperandLayout
 from xlalite.backends.codegen.kernels.dot.packers import packer
@@ -39,9 +40,8 @@ class PartPacker:
         assert packing is not None, "the caller asked"
         target = self._place(operand.offset)
         (first, extent), (term, terms) = outer, depth
-        least = None if operand.least_offset is None else self._place(operand.least_offset)
-        if least is not None:
-            fb.store(constant(I32, -1), least, 4)
+        if operand.least_offset is not None:
+            fb.store(constant(I32, -1), self._place(operand.least_offset), 4)
         if not operand.tile_extent:
             if isinstance(source, Value):
                 self._call(operand, source, target, (term, first, terms, extent))
@@ -63,22 +63,43 @@ class PartPacker:
             width, height = math.piece(start, step, extent), math.piece(begin, most, terms)
             x, y = math.add(first, start), math.add(term, begin)
             if isinstance(source, Value):
-                found = self._call(operand, source, place_of_part, (x, y, width, height))
+                self._pack_lines(operand, source, place_of_part, (x, width), (y, height))
             elif operand.stage is None:
                 source((x, width), (y, height), place_of_part, packing.target_line)
-                found = None
             else:
                 stage = self._place(operand.stage.offset)
                 source((x, width), (y, height), stage, operand.stage.line)
-                found = self._call(operand, stage, place_of_part, (0, 0, width, height))
-            if least is not None:
-                assert found is not None, "packing bf16 gives an exponent"
-                fb.store(fb.umin(fb.load(I32, least, 4), found), least, 4)
+                self._call(operand, stage, place_of_part, (0, 0, width, height))
+
+    def _pack_lines(self, operand: OperandLayout, source: Value, target: Value, outer: Range, depth: Range) -> None:
+        """Packs a part of an operand in memory; where each x has a line of its own, one run of x after the other."""
+        fb, math, walk = self._fb, self._math, self._plan.view.lhs.outer
+        assert operand.packing is not None, "the caller asked"
+        (x, width), (y, height), packing = outer, depth, operand.packing
+        if not packing.in_lines or walk.is_single:
+            self._call(operand, source, target, (x, y, width, height))
+            return
+        assert packing.dtype is not None, "operands are packed from their own type"
+        end, memory = math.add(x, width), representation(packing.dtype).memory
+        runs = math.divide(x, walk.run), math.divide(math.add(end, walk.run - 1), walk.run)
+        with fb.loop(*map(math.value, runs), nonempty=True) as number:
+            begin = math.multiply(number, walk.run)
+            first = fb.smax(math.value(begin), math.value(x))
+            line = math.address(memory, source, walk.place(math, first))
+            place = math.address(I32, target, math.multiply(math.subtract(first, x), packing.target_line))
+            count = math.subtract(math.least(math.add(begin, walk.run), end), first)
+            self._call(operand, line, place, (0, y, count, height))
 
     def _call(
         self, operand: OperandLayout, source: Value, target: Value, part: tuple[Scalar, Scalar, Scalar, Scalar]
-    ) -> Value | None:
+    ) -> None:
+        """Calls the function that packs, which may say how small exponents are."""
+        fb = self._fb
         assert operand.packing is not None, "the caller asked"
         pack = packer(self._module, self._plan.numbers, operand.packing)
         given = map(self._math.value, (*part, *operand.packing.strides))
-        return self._fb.call_pointer(self._callee(pack), pack.return_type, (source, target, *given))
+        found = fb.call_pointer(self._callee(pack), pack.return_type, (source, target, *given))
+        if operand.least_offset is not None:
+            assert found is not None, "packing bf16 gives an exponent"
+            least = self._place(operand.least_offset)
+            fb.store(fb.umin(fb.load(I32, least, 4), found), least, 4)

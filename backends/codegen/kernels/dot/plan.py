@@ -24,6 +24,7 @@ from xlalite.backends.codegen.kernels.dot.reading import (
     is_fetched_ahead,
     packs_rhs,
     reads_lhs,
+    words_of_rows,
 )
 from xlalite.backends.codegen.kernels.dot.tilings import (
     FEW_ROWS,
@@ -276,14 +277,21 @@ def _in_matrices(view: DotView, numbers: Numbers, lanes: int) -> Iterator[DotPla
     depths = {True: (depth, view.m), False: (depth_of_rows(view, numbers, depth), view.lhs.outer.run)}
     for packs_lhs, (depth, row_run) in depths.items():
         if depth:
-            tiling = matrix_tiling(replace(view, k=-(-view.k // numbers.word)), row_run)
+            words = MATRIX if packs_lhs else words_of_rows(view, numbers)
+            row_bytes = 0 if packs_lhs else view.lhs.outer.stride * representation(numbers.lhs).memory.size_bytes
+            tiling = matrix_tiling(replace(view, k=-(-view.k // numbers.word)), row_run, words, row_bytes)
             packing = _packing_of_words(view, numbers, lanes, packs_lhs=packs_lhs)
             yield _finished(Form.COLUMNS, view, numbers, lanes, tiling, packing, depth, row_run)
 
 
 def _packing_of_words(view: DotView, numbers: Numbers, lanes: int, *, packs_lhs: bool) -> OperandCycles:
     words = -(-view.k // numbers.word)
-    lhs = _PUT_TOGETHER * operand_cycles(view.lhs, view.m, words, lanes, is_direct=True) if packs_lhs else 0.0
+    turns = numbers.in_matrices
+    lhs = (
+        _PUT_TOGETHER * operand_cycles(view.lhs, view.m, words, lanes, is_direct=True, turns=turns)
+        if packs_lhs
+        else 0.0
+    )
     rhs = _PUT_TOGETHER * operand_cycles(view.rhs, view.n, words, lanes, is_direct=True)
     # Of what is not packed, somebody has to find how small its numbers are.
     is_scanned = not packs_lhs and numbers.widened is not None
@@ -360,7 +368,7 @@ def _outer_plan(
     may_overlap: bool = False,
 ) -> DotPlan:
     # What is added to sums of earlier terms is not added twice.
-    may_overlap = may_overlap and depth >= view.k and view.lhs.outer.is_single
+    may_overlap = may_overlap and depth >= view.k
     row_run = view.m if packs_lhs else view.lhs.outer.run
     restarts = 0 if packs_lhs or view.lhs.depth.run >= depth else view.k // view.lhs.depth.run
     tilings = outer_tilings(form, view, lanes, target, row_run, restarts, packs_lhs=packs_lhs, may_overlap=may_overlap)

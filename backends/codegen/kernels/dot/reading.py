@@ -69,6 +69,14 @@ def depth_where_it_lies(view: DotView, limit: int) -> int:
     return depth.run // pieces if depth.run // pieces >= LEAST_RUN else 0
 
 
+def words_of_rows(view: DotView, numbers: Numbers) -> int:
+    """Words of a row of a register of matrices, of which a run of terms has whole rows; 0 if it has no whole words."""
+    run = view.lhs.depth.run
+    if run % numbers.word:
+        return 0
+    return max(words for words in range(1, MATRIX + 1) if run // numbers.word % words == 0)
+
+
 def depth_of_rows(view: DotView, numbers: Numbers, most: int) -> int:
     """Terms of a piece of depth, about so many at most, if registers of matrices load rows where they lie; else 0.
 
@@ -76,17 +84,13 @@ def depth_of_rows(view: DotView, numbers: Numbers, most: int) -> int:
     forward, so that all that lies between two elements is memory of the operand.
     """
     outer, depth = view.lhs.outer, view.lhs.depth
-    if (
-        view.lhs.computing
-        or not numbers.is_part(numbers.lhs)
-        or depth.stride != 1
-        or depth.run % (MATRIX * numbers.word)
-    ):
+    step = words_of_rows(view, numbers) * numbers.word
+    if view.lhs.computing or not numbers.is_part(numbers.lhs) or depth.stride != 1 or not step:
         return 0
     if not (outer.is_forward and depth.is_forward) or (not outer.is_single and outer.run < MATRIX):
         return 0
     if depth.is_single:
-        return most
+        return min(most // step * step, depth.run)
     count = max((one for one in range(1, most // depth.run + 1) if depth.steps[-2][0] % one == 0), default=0)
     return depth.run * count
 

@@ -31,6 +31,11 @@ With 16, [1,4096] by [4096,4096] transposed takes 1150 us, with 8 940, with 4 83
 _LATENCY = 8
 """Multiply-adds that must be under way to keep the units busy."""
 
+_LOAD, _LOADS = 0.5, 13 / 16
+"""Cycles that a load takes beyond so many for each multiply-add, those of 8 rows of two vectors, where vectors lie
+across lines of the cache and each term begins with a load of its place.
+"""
+
 _RESTART = 8.0
 """Cycles to begin a run of terms."""
 
@@ -42,6 +47,12 @@ VARIANT = 0.02
 
 _MATRIX_ROWS = 128
 """Rows for which registers of matrices are shaped once."""
+
+_SPREAD_BYTES, _SHARED_BYTES, _SPREAD = 1024, 512, 0.4
+"""Distances from which on, and of which multiples, rows of registers crowd out one another in the nearest cache if they
+are not packed, and how much longer a product takes then: [1024,960] by [960,512] of bf16 takes 1300 us instead of 935,
+of 512 terms 680 instead of 530, but of 480 as long.
+"""
 
 _CALL = 200.0
 """Cycles to shape registers of matrices, twice, and to let them go."""
@@ -93,8 +104,9 @@ def outer_tilings(
     registers = target.vector_registers - 2
     for vectors in (1, 2, 3, 4, 8):
         limit = min((registers - vectors) // vectors, MAX_ROWS)
-        # Wide tiles are for few rows: their panels do not fit into the nearest cache.
-        if limit < 1 or (vectors > 1 and (vectors - 1) * lanes >= view.n) or (vectors > 2 and view.m > limit):
+        # Wide tiles are for few rows, since their panels do not fit into the nearest cache; or for what is in none.
+        most = 3 if view.rhs.looked_up else 2
+        if limit < 1 or (vectors > 1 and (vectors - 1) * lanes >= view.n) or (vectors > most and view.m > limit):
             continue
         columns = min(vectors * lanes, view.n)
         if view.rhs.panel and view.rhs.panel != vectors * lanes:
@@ -108,6 +120,8 @@ def outer_tilings(
             for height, width, times in pieces:
                 used = -(-width // lanes)
                 step = max(height * used, _LATENCY / 2 / chains, 0.5 * height + used)
+                if view.rhs.looked_up:
+                    step += _LOAD * (height + 2 * used + 1 - _LOADS * height * used)
                 turning = 2.0 * lanes * used + 30 if form is Form.ROWS else 0.0
                 if view.seen is not None:
                     turning = height * used * (_SELECT if view.seen.run >= lanes else _PICK * lanes) + 30
@@ -153,15 +167,20 @@ def inner_tilings(view: DotView, lanes: int, target: TargetInfo) -> Iterator[Til
         yield Tiling(rows, columns, chains, work * (1 + VARIANT * (len(pieces) - 1)))
 
 
-def matrix_tiling(view: DotView, row_run: int) -> Tiling:
-    """The tile in registers of matrices; the depth is in words, and rows lie in runs."""
+def matrix_tiling(view: DotView, row_run: int, words: int, row_bytes: int) -> Tiling:
+    """The tile in registers of matrices, whose rows have some words; the depth is in words, and rows lie in runs.
+
+    Rows of a run are some bytes apart; 0 if they are packed.
+    """
     rows = -(-row_run // -(-row_run // _MATRIX_ROWS))
     rows = rows if rows == row_run else -(-rows // BLOCK) * BLOCK
-    columns, steps, panels = min(view.n, BLOCK), -(-view.k // MATRIX), -(-view.n // MATRIX)
+    columns, steps, panels = min(view.n, BLOCK), -(-view.k // words), -(-view.n // MATRIX)
     # Each step takes as long as its rows, or as it takes to read the columns.
     step = sum(max(2 * min(row_run - first, MATRIX), MATRIX) for first in range(0, row_run, MATRIX))
     calls = -(-row_run // rows) * -(-view.n // columns)
-    work = panels * (step * steps + 2 * row_run) + calls * _CALL
+    is_spread = row_bytes >= _SPREAD_BYTES or (row_bytes > 0 and row_bytes % _SHARED_BYTES == 0)
+    slowness = 1 + _SPREAD * is_spread
+    work = panels * (step * steps * slowness + 2 * row_run) + calls * _CALL
     return Tiling(rows, columns, 1, float(work * (view.m // row_run)))
 
 

@@ -21,9 +21,6 @@ from xlalite.hlo.ops.convolution import ConvolutionAttrs
 from xlalite.hlo.ops.dot import DotAttrs, free_dimensions
 from xlalite.hlo.records import dataclass
 
-_LONG_ROW = 24
-"""Pixels, and terms, that are worth a product of their own."""
-
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
@@ -213,14 +210,6 @@ def _view_of_convolution(convolution: HloInstruction) -> DotView:
     terms.append((rhs[features], strides[labels.input_feature], kernel_strides[features]))
     terms.sort(key=lambda term: -term[1])
     batch = range(0) if is_last else range(labels.output_feature)
-    if is_last:
-        # Rows of pixels that one stride walks through are read where they lie.
-        inner = len(dims) - 1
-        while inner and Walk.through((dims[d], moves[d]) for d in range(inner - 1, len(dims) - 1)).is_single:
-            inner -= 1
-        term = Walk.through(t[:2] for t in terms)
-        is_long = math.prod(dims[inner:-1]) >= _LONG_ROW and term.is_contiguous and term.run >= _LONG_ROW
-        batch = range(inner if is_long else 0)
     pixels = [d for d in range(len(dims)) if d not in (*batch, labels.output_feature)]
     groups = max(attrs.feature_group_count, attrs.batch_group_count)
     count = rhs[outputs] // groups

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from xlalite.backends.codegen.kernels.dot.matrix_tile import WORD_BYTES, MatrixTile, Rows
 from xlalite.backends.codegen.kernels.dot.tile import TileBuilder
-from xlalite.backends.codegen.kernels.dot.words import MATRIX, first_term, last_term
+from xlalite.backends.codegen.kernels.dot.words import first_term, last_term
 from xlalite.backends.codegen.kernels.scalars import Scalars
 from xlalite.backends.codegen.llvm import I8, I16, I32, Value
 from xlalite.hlo.records import dataclass
@@ -27,7 +27,7 @@ class WidenedMatrixTile(MatrixTile):
         """Stores the sums of all terms, or adds them to others; of the last row again where rows do not divide all."""
         fb, math, kept = builder.fb, Scalars(builder.fb), builder.kept
         a, b, c, words, adds, a_row, _, b_depth, c_row, _, width, height, *runs = fb.parameters
-        lhs = Rows(builder, a, a_row, runs, self.is_packed)
+        lhs = Rows(builder, self, a, a_row, runs)
         starts = range(0, self.columns, self.lanes)
         masks = [builder.below(start, width) for start in starts]
         last = fb.sub(height, 1)
@@ -42,10 +42,10 @@ class WidenedMatrixTile(MatrixTile):
             known = fb.splat(adds, self.lanes)
             seen = [known if mask is None else fb.and_(mask, known) for _, mask in places]
             before = [builder.load(place, mask) for (place, _), mask in zip(places, seen, strict=True)]
-            with fb.carried_loop(0, words, MATRIX, before) as groups:
+            with fb.carried_loop(0, words, self.words, before) as groups:
                 sums = builder.zeros(2 * len(places))
-                offset, *_ = lhs.offset(fb.udiv(groups.index, MATRIX))
-                end = fb.smin(fb.add(groups.index, MATRIX), words)
+                offset, *_ = lhs.offset(fb.udiv(groups.index, self.words))
+                end = fb.smin(fb.add(groups.index, self.words), words)
                 with fb.carried_loop(groups.index, end, 1, sums, nonempty=True) as terms:
                     panel = math.address(kept, b, fb.mul(terms.index, b_depth))
                     columns = [builder.load(math.address(kept, panel, start), None, I32) for start in starts]

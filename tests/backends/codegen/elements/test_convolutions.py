@@ -8,6 +8,7 @@ import pytest
 from random_products import any_convolution
 
 from xlalite.backends.base import CompileOptions, get_backend
+from xlalite.backends.codegen.kernels.convolution.plan import walk_of
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.text import parse
@@ -168,7 +169,7 @@ ENTRY e {
         ((2, 20, 300), (35, 20, 9), (2, 35, 300), "size=9 pad=4_4}, dim_labels=bf0_oi0->bf0"),
     ],
 )
-@pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "s32"])
+@pytest.mark.parametrize("dtype", ["f32", "f64", "f16", "s32"])
 def test_what_follows_images_that_are_read_where_they_lie(
     check: Any,
     kernels: Any,
@@ -334,3 +335,22 @@ ENTRY e {{
   ROOT c = {k} convolution(x, g), window={{size={attributes}, batch_group_count=20 }}"""
     arguments = [rng.integers(-2, 3, sizes).astype(DType(dtype).numpy) for sizes in (lhs, rhs)]
     assert kernels(check(text, *arguments)) == ["convolution"]
+
+
+@pytest.mark.parametrize(("features", "lanes"), [(20, 16), (32, 16), (33, 32), (61, 32), (64, 32), (96, 16)])
+def test_gradients_of_kernels_have_long_vectors_where_several_threads_find_work(
+    check: Any, kernels: Any, rng: np.random.Generator, features: int, lanes: int
+) -> None:
+    sizes, window = (2, 11, 12, features), "window={size=11x12 pad=1_1x1_1}"
+    dims = ",".join(map(str, sizes))
+    text = f"""HloModule m
+ENTRY e {{
+  x = f32[{dims}] parameter(0)
+  g = f32[{dims}] parameter(1)
+  ROOT c = f32[3,3,1,{features}] convolution(x, g), {window}, dim_labels=f01b_i01o->01bf, batch_group_count={features}
+}}"""
+    wide = TargetInfo.of("x86_64-unknown-linux-gnu", features=("avx512f", "avx512vl", "avx512bw", "fma"))
+    assert walk_of(parse(text).entry_computation.root, wide).lanes == lanes
+    arguments = [rng.integers(-2, 3, sizes).astype(np.float32) for _ in range(2)]
+    for threads in (1, 3):
+        assert kernels(check(text, *arguments, num_threads=threads)) == ["convolution"]

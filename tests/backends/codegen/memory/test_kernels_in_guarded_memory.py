@@ -291,6 +291,7 @@ def convolutions(sizes: Sequence[int]) -> Iterator[str]:
             yield program(f"{t}[2,23,4,{n}] convolution(p0, p1), {rows}", f"{t}[2,18,6,{n + 2}]", f"{t}[23,18,3,3]")
             narrow = "window={size=3x7 stride=2x2}, dim_labels=b01f_01io->b01f"
             yield program(f"{t}[2,5,14,{n}] convolution(p0, p1), {narrow}", f"{t}[2,11,33,3]", f"{t}[3,7,3,{n}]")
+            yield program(f"{t}[2,5,17,{n}] convolution(p0, p1), {narrow}", f"{t}[2,11,39,4]", f"{t}[3,7,4,{n}]")
             # Kernels backwards.
             back = "window={size=3x3 rhs_reversal=1x1}, dim_labels="
             yield program(

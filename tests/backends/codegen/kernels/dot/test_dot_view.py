@@ -1,5 +1,8 @@
 """How a dot is seen as matrix products, and which plan is made for it."""
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 from xlalite.backends.codegen.kernels.collapse import collapse
@@ -273,26 +276,28 @@ def test_long_products_are_packed_piece_by_piece(m: int, n: int, k: int) -> None
                 assert plan.packed_elements <= 1 << 19
 
 
-def test_long_rows_of_pixels_are_a_product_each() -> None:
-    view = view_of(
-        convolution_of(
-            "f32[2,9,41,16]",
-            "f32[3,3,16,7]",
-            "f32[2,7,39,7]",
-            "window={size=3x3}, dim_labels=b01f_01io->b01f",
-        )
-    )
-    assert (view.batch, view.m, view.k, view.left_rank) == ((2, 7), 39, 144, 3)
-    assert view.lhs == Matrix(Walk(((39, 16),)), Walk(((3, 656), (48, 1))), (5904, 656))
-    assert (
-        plan_dot(
-            convolution_of(
-                "f32[2,9,41,16]", "f32[3,3,16,70]", "f32[2,7,39,70]", "window={size=3x3}, dim_labels=b01f_01io->b01f"
-            ),
-            WIDE,
-        ).packs_lhs
-        is False
-    )
+def test_rows_of_pixels_are_runs_of_one_product() -> None:
+    image, window = "[2,9,41,16]", "window={size=3x3}, dim_labels=b01f_01io->b01f"
+    view = view_of(convolution_of("f32" + image, "f32[3,3,16,7]", "f32[2,7,39,7]", window))
+    assert (view.batch, view.m, view.k, view.left_rank) == ((), 546, 144, 3)
+    assert view.lhs == Matrix(Walk(((2, 5904), (7, 656), (39, 16))), Walk(((3, 656), (48, 1))), ())
+    for dtype, is_packed in (("f32", False), ("bf16", True)):
+        result = f"{dtype}[2,7,39,70]"
+        plan = plan_dot(convolution_of(dtype + image, dtype + "[3,3,16,70]", result, window), WIDE)
+        assert plan.packs_lhs is is_packed
+
+
+def test_the_last_tile_of_each_line_of_pixels_begins_in_the_one_before(check: Any, rng: np.random.Generator) -> None:
+    text = """HloModule m
+ENTRY e {
+  x = f32[2,7,61,16] parameter(0)
+  k = f32[3,3,16,20] parameter(1)
+  ROOT c = f32[2,5,59,20] convolution(x, k), window={size=3x3}, dim_labels=b01f_01io->b01f }"""
+    plan = plan_dot(parse(text).entry_computation.root, WIDE, may_overlap=True)
+    assert (plan.row_run, plan.overlaps, plan.row_run % plan.rows > 0) == (59, True, True)
+    arguments = [rng.integers(-3, 4, shape).astype(np.float32) for shape in ((2, 7, 61, 16), (3, 3, 16, 20))]
+    for threads in (1, 3):
+        check(text, *arguments, num_threads=threads)
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,34 @@ ENTRY e {{
         assert kernels(check(text, *arguments, ulps=64, num_threads=threads))[-1] == "dot"
 
 
+@pytest.mark.parametrize("dtype", ["bf16", "s8"])
+@pytest.mark.parametrize(("features", "side", "step"), [(4, 7, 2), (20, 3, 1), (12, 5, 2), (64, 3, 1)])
+def test_runs_of_fewer_words_than_a_register_has_are_read_where_they_lie(
+    check: Any, kernels: Any, rng: np.random.Generator, dtype: str, features: int, side: int, step: int
+) -> None:
+    """Of as many words as divide a run; beside numbers that pairs are not exact for, too."""
+    width, result = step * 18 + side, "s32" if dtype == "s8" else "f32"
+    text = f"""HloModule m
+ENTRY e {{
+  x = {dtype}[2,{width},{width},{features}] parameter(0)
+  k = {dtype}[{side},{side},{features},40] parameter(1)
+  ROOT c = {result}[2,19,19,40] convolution(x, k), window={{size={side}x{side} stride={step}x{step}}}, \
+dim_labels=b01f_01io->b01f }}"""
+    shapes = (2, width, width, features), (side, side, features, 40)
+    for scale in (1.0, 1e-25):
+        if dtype == "s8":
+            arguments = [rng.integers(-128, 128, shape).astype(np.int8) for shape in shapes]
+        else:
+            arguments = [numbers(rng, shape, scale) for shape in shapes]
+        executable = check(text, *arguments, ulps=64 * (dtype == "bf16"), num_threads=3)
+    assert kernels(executable) == ["dot"]
+    target = TargetInfo.of(
+        "x86_64-unknown-linux-gnu", features=("avx512f", "avx512vl", "amx-tile", "amx-bf16", "amx-int8")
+    )
+    plan = plan_dot(parse(text).entry_computation.root, target)
+    assert (plan.numbers.in_matrices, plan.packs_lhs) == (True, False)
+
+
 @pytest.mark.parametrize(
     ("types", "sizes", "features", "words"),
     [
