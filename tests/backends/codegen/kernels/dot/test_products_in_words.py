@@ -95,7 +95,7 @@ ENTRY e {{
   k = s8[{dims[1]}] parameter(1)
   ROOT c = s32[{dims[2]}] convolution(x, k), window={{size=3x3}}, dim_labels={labels} }}"""
     executable = check(text, *(rng.integers(-128, 128, sizes).astype(np.int8) for sizes in (image, kernel)))
-    assert kernels(executable)[-1] == "dot"
+    assert "dot" in kernels(executable)
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ ENTRY e {{
   x = bf16[{dims[0]}] parameter(0)
   k = bf16[{dims[1]}] parameter(1)
   ROOT c = bf16[{dims[2]}] convolution(x, k), window={{size=3x3}}, dim_labels={labels} }}"""
-    assert kernels(check(text, numbers(rng, image), numbers(rng, kernel), ulps=64)) == ["dot"]
+    assert "dot" in kernels(check(text, numbers(rng, image), numbers(rng, kernel), ulps=64))
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-25])
