@@ -30,6 +30,7 @@ from xlalite.backends.cpu.native.object_code import (
     ObjectCode,
     joined,
 )
+from xlalite.backends.cpu.native.side_by_side import side_by_side
 from xlalite.hlo.errors import CodegenError
 from xlalite.hlo.records import dataclass
 
@@ -145,15 +146,16 @@ def _generate_all(
     texts: Sequence[str], wanted: CodeForm, options: JitOptions, threads: int, compiler: Compiler | None
 ) -> Mapping[str, GeneratedCode]:
     """The code of each text."""
+
+    def generated(text: str) -> GeneratedCode:
+        try:
+            return _generate(text, wanted, options)
+        finally:
+            _leave_llvm()  # before others are waited for, who may need the lock
+
     with _generating:
         made = dict(compiler.finish(texts, threads)) if compiler is not None else {}
-        try:
-            for text in texts:
-                if text not in made:
-                    made[text] = _generate(text, wanted, options)
-        finally:
-            _leave_llvm()
-    return made
+        return made | side_by_side(generated, [text for text in texts if text not in made], threads)
 
 
 def _leave_llvm() -> None:
@@ -193,7 +195,10 @@ def _generate(text: str, wanted: CodeForm, options: JitOptions) -> GeneratedCode
 def take_machine(level: int, options: JitOptions) -> llvm.TargetMachine:
     """A machine that the caller alone uses until it gives it back."""
     idle = _idle_machines.setdefault((options.max_isa, level), [])
-    return idle.pop() if idle else TargetInfo.host(options.max_isa).create_machine(level)
+    try:
+        return idle.pop()
+    except IndexError:
+        return TargetInfo.host(options.max_isa).create_machine(level)
 
 
 def give_machine_back(machine: llvm.TargetMachine, level: int, options: JitOptions) -> None:
