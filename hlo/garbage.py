@@ -5,14 +5,10 @@ compiling make objects that live on, so this finds nothing, and once took a thir
 hundred times as seldom: what passes throw away is garbage that only a collection finds. Looking a hundred times as
 seldom still took a tenth of compiling 20,000 instructions. What imports left behind then counts as old at once: the
 first look through it took longer than the rest of a small compilation.
-
-An interpreter that ends looks through everything before it takes its modules apart and again behind that. Only the
-first is a matter of choice, and it finds nothing that the next does not.
 """
 
 from __future__ import annotations
 
-import atexit
 import gc
 import sys
 import threading
@@ -53,4 +49,3 @@ class _FewCollections(ContextDecorator):
 
 
 few_collections = _FewCollections()
-atexit.register(gc.disable)
