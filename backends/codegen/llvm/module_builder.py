@@ -29,6 +29,8 @@ _FEWEST_LINES = 100
 _LINES_WORTH_A_CALL = 30
 """Of an internal function: shorter ones stand in every piece that calls them."""
 _LINES_WORTH_A_PIECE = 256
+_FEW_BRIEF_LINES = 256
+"""Of brief functions in one piece: a line of them is a quarter of the work of another."""
 _MANY_PIECES = 32
 _FEW_EARLY_PIECES = 16
 """A piece that is cut early has one part in so many of all lines so far."""
@@ -282,8 +284,10 @@ class ModuleBuilder(ModuleSymbols):
                 if function.line_count >= _LINES_WORTH_A_CALL:
                     function.share()
         pieces: list[list[FunctionBuilder]] = [[]]
-        room = most_lines
-        for function in sorted(self._functions, key=lambda function: not function.is_brief):
+        ordered = sorted(self._functions, key=lambda function: not function.is_brief)
+        most_brief_lines = max(most_lines, _FEW_BRIEF_LINES)
+        room = most_brief_lines if ordered[0].is_brief else most_lines
+        for function in ordered:
             if function.is_internal or function in self._early:
                 continue
             last = pieces[-1][-1] if pieces[-1] else function
@@ -294,7 +298,7 @@ class ModuleBuilder(ModuleSymbols):
                 or (threads > 1 and ends_early and not function.is_brief)
             ):
                 pieces.append([])
-                room = most_lines
+                room = most_brief_lines if function.is_brief else most_lines
             pieces[-1].append(function)
             room -= function.line_count
         return pieces

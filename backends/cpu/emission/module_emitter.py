@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
 from xlalite.backends.codegen.elements.random import counter_before
 from xlalite.backends.codegen.kernels.constant_sharing import ConstantSharing
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel
-from xlalite.backends.codegen.kernels.kernel_body import kernel_body
 from xlalite.backends.codegen.kernels.planner import KernelPlan, KernelPlans, grain_of
 from xlalite.backends.codegen.kernels.scratch import COUNTER_BYTES, aligned, open_slots, scratch_area_bytes
 from xlalite.backends.codegen.llvm import (
@@ -38,7 +38,6 @@ from xlalite.backends.cpu.emission.evaluated import (
     evaluated_decision,
     evaluated_module,
     evaluator_symbol,
-    why_evaluated,
 )
 from xlalite.backends.cpu.emission.inline_scalars import compute_inline
 from xlalite.backends.cpu.emission.kernel_clock import KernelClock
@@ -48,6 +47,7 @@ from xlalite.backends.cpu.emission.program_text import ProgramText
 from xlalite.backends.cpu.emission.scalar_slots import ScalarSlots, is_scalar_work, scalars_with_slots
 from xlalite.backends.cpu.emission.shared_addresses import places_of, share_addresses
 from xlalite.backends.cpu.emission.step_chunks import StepChunks
+from xlalite.backends.cpu.emission.step_plans import StepPlans
 from xlalite.backends.cpu.emission.transfer_code import TRANSFERS, TransferCode, why_not_transferred
 from xlalite.backends.cpu.native.thread_pool import PARALLEL_FOR
 from xlalite.hlo.ir.computation import HloComputation
@@ -61,8 +61,6 @@ from xlalite.passes.memory.buffers import ALIGNMENT_BYTES, Allocation, Allocatio
 
 _EMBEDDED_CONSTANT_BYTES = 256
 """Constants up to this size stand in the code; larger ones are linked in by name."""
-BRIEF_NS = 15.0
-"""Kernels that take less, and are in no loop, gain little if LLVM improves them (0 to 40 ns, and a call takes 230)."""
 
 
 def emit_module(
@@ -100,7 +98,6 @@ class _ModuleEmitter:
         self._apart: dict[HloComputation, Function] = {}
         scalars = scalars_with_slots(module, assignment, self._chunks)
         self._slots = ScalarSlots(self._fb, scalars, self._pointer)
-        self._plans = KernelPlans(self._num_threads, self._module.target)
         self._sharing = ConstantSharing()
         self._evaluator_call_numbers: dict[str, int] = {}
         self._meetings = MeetingNumbers()
@@ -114,6 +111,9 @@ class _ModuleEmitter:
             **dict.fromkeys(COLLECTIVES, self._emit_collective),
             **dict.fromkeys(TRANSFERS, self._emit_transfer),
         }
+        steps = chain.from_iterable(self._chunks.of(module.entry_computation))
+        by_kernels = [instruction for instruction in steps if instruction.opcode not in self._handlers]
+        self._plans = StepPlans(KernelPlans(self._num_threads, self._module.target), assignment, by_kernels)
 
     def emit(self) -> EmittedModule:
         self._loop_depth += 1
@@ -317,8 +317,7 @@ class _ModuleEmitter:
         self._emitted.decisions.append(found)
 
     def _plan_fold(self, fusion: HloInstruction, in_place: tuple[tuple[int, int], ...]) -> KernelPlan | Declined:
-        reason = why_evaluated(fusion)
-        plan = Declined(reason) if reason else self._plans.of(fusion, kernel_body(fusion), in_place)
+        plan = self._plans.of(fusion, in_place)
         if isinstance(plan, KernelPlan) and self._scratch(plan.kernel, plan.grain):
             return Declined("a kernel needs memory of its own")
         return plan
@@ -337,12 +336,7 @@ class _ModuleEmitter:
         return self._fb.icmp("ne", self._fb.load(I8, self._address(instruction), 1), 0)
 
     def _emit_kernel(self, instruction: HloInstruction) -> None:
-        reason = why_evaluated(instruction)
-        if reason is not None:
-            self._emit_evaluator_call(instruction, reason)
-            return
-        body = kernel_body(instruction)
-        plan = self._plans.of(instruction, body, self._assignment.in_place(instruction, body.operands))
+        plan = self._plans.of(instruction)
         if isinstance(plan, Declined):
             self._emit_evaluator_call(instruction, plan.reason)
             return
@@ -368,7 +362,7 @@ class _ModuleEmitter:
             pointers = [*map(self._pointer, operands), *map(self._pointer, results)]
         scratch = self._scratch(plan.kernel, plan.grain)
         pointers += scratch
-        is_brief = plan.as_written_ns < BRIEF_NS and not self._loop_depth
+        is_brief = not self._loop_depth and self._plans.is_little_work(plan)
         kernel = self._kernel(instruction, plan.kernel, is_brief=is_brief)
         extent, kind = plan.kernel.extent, plan.decision.verdict
         self._slots.write_back(operands)

@@ -43,6 +43,19 @@ ENTRY e { x = f32[3,3] parameter(0)
     api_version=API_VERSION_TYPED_FFI, backend_config={mode = 86 : ui8, uplo = 76 : ui8} }"""
 
 
+_TURNED, _NEGATED = "f32[16,5,3] transpose(w), dimensions={2,1,0}", "f32[3,5,16] negate(w)"
+
+
+def beside_product(work: str, size: int) -> str:
+    """A kernel on 240 elements and a product of matrices."""
+    return f"""HloModule m
+    ENTRY e {{ w = f32[3,5,16] parameter(0)
+      x = f32[{size},{size}] parameter(1)
+      y = {work}
+      d = f32[{size},{size}] dot(x, x), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+      ROOT t = ({work.split()[0]}, f32[{size},{size}]) tuple(y, d) }}"""
+
+
 def doubled(size: int, dtype: str = "f32") -> str:
     return f"HloModule m\nENTRY e {{ x = {dtype}[{size}] parameter(0)\n ROOT y = {dtype}[{size}] add(x, x) }}"
 
@@ -67,6 +80,24 @@ def module_of_kernel(text: str, threads: int) -> str:
 )
 def test_little_work_outside_of_loops_is_brief(text: str, is_brief: bool, threads: int) -> None:
     assert (BRIEF in module_of_kernel(text, threads)) is is_brief
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    ("text", "is_brief"),
+    [
+        (beside_product(_TURNED, 512), True),
+        (beside_product(_TURNED, 8), False),
+        (beside_product(_NEGATED, 512), False),
+    ],
+)
+def test_moves_of_few_elements_are_brief_beside_much_work(text: str, is_brief: bool, threads: int) -> None:
+    assert (BRIEF in module_of_kernel(text, threads)) is is_brief
+
+
+def test_brief_moves_move_what_others_do(check, rng: np.random.Generator) -> None:
+    arrays = [rng.random(dims, np.float32) for dims in ((3, 5, 16), (512, 512))]
+    check(beside_product(_TURNED, 512), *arrays, ulps=64)
 
 
 @pytest.mark.parametrize("text", [doubled(8), doubled(0), _LOOP])

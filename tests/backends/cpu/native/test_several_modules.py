@@ -170,3 +170,18 @@ def test_parts_of_much_code_are_pieces_for_other_threads(threads: int) -> None:
     for _ in range(400):
         expected = (expected * 3 + 1) % (1 << 32)
     assert ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint32)(linked.address("twice"))(5) == expected
+
+
+@pytest.mark.parametrize(("lines", "pieces"), [(120, 1), (400, 2)])
+def test_brief_functions_are_in_one_piece_for_several_threads_too(lines: int, pieces: int) -> None:
+    module = ModuleBuilder("brief")
+    for name in ("one", "two"):
+        fb = module.function(name, I32, (I32,), linkage="hidden")
+        fb.only_calls()
+        (sum_,) = fb.parameters
+        for _ in range(lines):
+            sum_ = fb.add(sum_, 1)
+        fb.ret(sum_)
+    improved = module.function("improved", I32, (I32,), linkage="hidden")
+    improved.ret(improved.parameters[0])
+    assert [piece.startswith(BRIEF) for piece in module.texts(1000, threads=2)] == [True] * pieces + [False]
