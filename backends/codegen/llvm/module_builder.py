@@ -29,7 +29,7 @@ _FEWEST_LINES = 100
 _LINES_WORTH_A_CALL = 30
 """Of an internal function: shorter ones stand in every piece that calls them."""
 _LINES_WORTH_A_PIECE = 256
-_FEW_BRIEF_LINES = 512
+_FEW_BRIEF_LINES = 256
 """Of brief functions in one piece: a line of them is a quarter of the work of another."""
 _MANY_PIECES = 32
 _FEW_EARLY_PIECES = 16

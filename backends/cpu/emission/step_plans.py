@@ -12,6 +12,7 @@ from xlalite.backends.cpu.emission.evaluated import why_evaluated
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
+from xlalite.passes.analysis.cost_analysis import CostAnalysis
 from xlalite.passes.memory.buffers import BufferAssignment
 
 BRIEF_NS = 15.0
@@ -23,6 +24,9 @@ _BRIEF_PART = 1 / 4000
 Their code takes two to four times as long if LLVM does not improve it. Where something is computed that would change
 bits: LLVM makes one operation of a multiplication and an addition.
 """
+
+_MOST_FLOPS_PER_NS = 128.0
+"""What one core does in products of matrices."""
 
 
 class StepPlans:
@@ -56,9 +60,9 @@ class StepPlans:
 
     @cached_property
     def _entry_ns(self) -> float:
-        """How long the kernels of the entry computation take on one thread, about."""
-        plans = map(self.of, self._entry_steps)
-        return sum(plan.estimate_ns for plan in plans if isinstance(plan, KernelPlan))
+        """How long the entry computation takes on one thread at least, told without plans: none is made in advance."""
+        costs = CostAnalysis()
+        return sum(costs.of_instruction(instruction).flops for instruction in self._entry_steps) / _MOST_FLOPS_PER_NS
 
 
 def _only_moves(body: HloComputation) -> bool:
