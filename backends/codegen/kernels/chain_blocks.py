@@ -184,6 +184,9 @@ class WholeChain:
             view = plan.view
             plan = replace(plan, unit_rows=view.m, unit_columns=view.n, unit_depth=height, part_depth=view.k)
             plan = replace(plan, overlaps=False, in_steps=True)
+            if plan.numbers.word == 1 and plan.numbers.is_direct(plan.numbers.lhs):
+                # A block of rows is in the second cache.
+                plan = replace(plan, packs_lhs=False, rows_outside=False)
             kernel = dot_kernel(kernel.request, kernel.dot, plan)
         else:
             kernel = _with_rows(kernel, height)

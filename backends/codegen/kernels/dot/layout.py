@@ -289,8 +289,10 @@ def _operand(plan: DotPlan, *, left: bool, offset: int) -> OperandLayout:
         return OperandLayout(packing, line, 1, step * line, 0, offset, _up(extent * line * size, _ALIGNMENT))
     words, in_lines = _up(-(-plan.unit_depth // word), lanes), left and plan.numbers.in_matrices
     # Lines are no multiple of a page, whose rows would share places in the nearest cache.
-    line = words + MATRIX if in_lines else _up(step, lanes)
-    panel = line * (step if in_lines else words)
+    is_tight = left and word == 1 and step <= lanes
+    line = words + MATRIX if in_lines else step if is_tight else _up(step, lanes)
+    # Lines are written in whole vectors, the last one of a panel, too.
+    panel = line * (step if in_lines else words) + (lanes if is_tight else 0)
     flips = left and plan.numbers.flips
     source_x = Walk(matrix.outer.steps[-1:]) if in_lines else matrix.outer
     packing = Packing(dtype, lanes, source_x, matrix.depth, line, word=word, flips=flips, in_lines=in_lines)

@@ -28,6 +28,9 @@ from xlalite.hlo.types.dtype import DType
 TERMS_AT_ONCE = 64
 """Terms of which lines are packed for one tile after the other."""
 
+CROWDED_TERMS_AT_ONCE = 8
+"""The same where these lines share a place in the nearest cache."""
+
 _QUAD_BITS = 128
 """Lines are turned in pieces of this width: wider shuffles cost more to compile than they save."""
 

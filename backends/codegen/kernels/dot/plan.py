@@ -344,7 +344,7 @@ def _outer(
     # Sums that lie transposed, or among others, are not added to those of an earlier piece of depth.
     is_whole = form is Form.ROWS or view.rhs.looked_up
     depth = max(view.k, 1) if is_whole else depth_where_it_lies(view, limit)
-    is_read = depth > 0 and reads_lhs(view, numbers, depth)
+    is_read = depth > 0 and reads_lhs(view, numbers, lanes, target, depth)
     if is_read:
         plan = _outer_plan(form, view, numbers, lanes, target, depth, packs_lhs=False, may_overlap=may_overlap)
         if plan.overlaps and (view.m - 1) % plan.unit_rows + 1 < plan.rows:
@@ -385,7 +385,8 @@ def _outer_plan(
     )
     plan = _finished(form, view, numbers, lanes, best, packing, depth, row_run)
     block = plan.unit_columns * depth * numbers.kept.size_bytes
-    rows_outside = packing.lhs_fetch > 0 and block <= target.cache_bytes[1] // 2
+    # Rows of a tile that are packed, or far away, stay in the nearest cache for all columns.
+    rows_outside = (packs_lhs or packing.lhs_fetch > 0) and block <= target.cache_bytes[1] // 2
     return replace(plan, rows_outside=rows_outside, rhs_is_far=not rhs and is_fetched_ahead(view, numbers, target))
 
 

@@ -31,6 +31,11 @@ With 16, [1,4096] by [4096,4096] transposed takes 1150 us, with 8 940, with 4 83
 _LATENCY = 8
 """Multiply-adds that must be under way to keep the units busy."""
 
+_NARROW = 0.15
+"""How much longer tiles of one vector take where there are several, as each reads all rows: 784 in each dimension take
+6.6 ms of one core so, in tiles of two vectors 5.2.
+"""
+
 _LOAD, _LOADS = 0.5, 13 / 16
 """Cycles that a load takes beyond so many for each multiply-add, those of 8 rows of two vectors, where vectors lie
 across lines of the cache and each term begins with a load of its place.
@@ -120,6 +125,7 @@ def outer_tilings(
             for height, width, times in pieces:
                 used = -(-width // lanes)
                 step = max(height * used, _LATENCY / 2 / chains, 0.5 * height + used)
+                step *= 1 + _NARROW * (vectors == 1 and view.n > lanes)
                 if view.rhs.looked_up:
                     step += _LOAD * (height + 2 * used + 1 - _LOADS * height * used)
                 turning = 2.0 * lanes * used + 30 if form is Form.ROWS else 0.0

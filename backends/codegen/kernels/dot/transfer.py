@@ -17,6 +17,11 @@ _TAKE = 2.0
 _FAR, _FETCH_AND_COPY, _FETCH_AND_TURN = 1 << 18, 6.0, 16.0
 """Elements beyond which a vector to be packed comes from the last cache, and the cycles that this takes."""
 
+_CROWDED, _FETCH_CROWDED = 1024, 12.0
+"""Elements between lines, and multiples, that share a place in the caches where panels take a part of each, and the
+cycles that a vector takes more then.
+"""
+
 _QUAD = 4
 """Neighbours that are worth turning together."""
 
@@ -50,7 +55,10 @@ def operand_cycles(
     if matrix.computing:
         # What is computed in the other direction lies in the nearest cache before it is turned.
         return vectors * (matrix.computing + (0.0 if along.is_contiguous else _TURN))
-    return packing_cycles(extent * terms, lanes, along, across) + (0.0 if is_direct else _TAKE * vectors)
+    more = 0.0 if is_direct else _TAKE
+    if not turns and along.is_contiguous and across.stride and across.stride % _CROWDED == 0 and extent * terms >= _FAR:
+        more += _FETCH_CROWDED
+    return packing_cycles(extent * terms, lanes, along, across) + more * vectors
 
 
 def packing_cycles(elements: int, lanes: int, along: Walk, across: Walk) -> float:

@@ -9,6 +9,7 @@ import pytest
 
 from xlalite.backends.base import CompileOptions, Executable, get_backend
 from xlalite.backends.codegen.kernels.dot import plan, reading
+from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.backends.cpu.native.object_code import NEXT_MODULE
 from xlalite.hlo import evaluate, parse
 
@@ -181,6 +182,27 @@ ENTRY main {
 )
 def test_dot_in_pieces_and_with_packing(m: int, n: int, k: int, rng: np.random.Generator) -> None:
     check(dot_text(m, n, k), rng, k)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k", "packed"),
+    [
+        (300, 200, 70, "lhs, rhs"),
+        (1024, 140, 200, "lhs, rhs"),
+        (2048, 64, 130, "lhs, rhs"),
+        (300, 120, 130, "rhs"),
+        (300, 200, 60, "rhs"),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["f32", "f64", "f16"])
+def test_left_operands_whose_rows_are_neighbours_are_packed(
+    m: int, n: int, k: int, packed: str, dtype: str, rng: np.random.Generator
+) -> None:
+    text = dot_text(m, n, k, lhs="km", dtype=dtype)
+    check(text, rng, k)
+    if dtype == "f32" and TargetInfo.host().vector_bits == 512:
+        (found,) = [d.numbers["packed"] for d in compile_text(text).decisions() if d.verdict == "dot"]
+        assert found == packed
 
 
 @pytest.mark.parametrize(
