@@ -117,8 +117,12 @@ def outer_tilings(
         if view.rhs.panel and view.rhs.panel != vectors * lanes:
             continue
         tall = _TALL_ROWS if (_TALL_ROWS + 1) * vectors <= registers and row_run % _TALL_ROWS == 0 else 0
-        heights = _heights(row_run, limit, packs_lhs=packs_lhs, may_overlap=may_overlap)
-        for rows, overlaps, loss in (*heights, *(((tall, False, 0.0),) if tall else ())):
+        heights = [*_heights(row_run, limit, packs_lhs=packs_lhs, may_overlap=may_overlap)]
+        heights += [(tall, False, 0.0)] if tall else []
+        if view.rhs.looked_up:
+            # Pieces of few such rows are best equal.
+            heights = [one for one in heights if row_run % one[0] == 0] or heights
+        for rows, overlaps, loss in heights:
             chains = max(1, min(4, _LATENCY // (rows * vectors))) if view.k >= 16 else 1
             work = 0.0
             pieces = list(_pieces(view, rows, columns, row_run, overlaps=overlaps))
