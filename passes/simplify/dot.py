@@ -99,7 +99,7 @@ def dot_of_reshape(instruction: HloInstruction) -> RuleResult:
 def dot_of_ones(instruction: HloInstruction) -> RuleResult:
     """dot(A, B) = reshape(dot(reshape(A), reshape(B))) without free and contracted dimensions of size 1.
 
-    Of each kind one dimension stays.
+    Of each kind one dimension stays, and free ones do where there is no batch: whole networks have them then.
     """
     attrs: DotAttrs = instruction.attrs
     lhs, rhs = instruction.operands
@@ -112,7 +112,7 @@ def dot_of_ones(instruction: HloInstruction) -> RuleResult:
     operands, pairs, dims = [], [], [lhs.shape.dims[d] for d in attrs.lhs_batch_dims]
     for operand, batch, contracting in sides:
         free = free_dimensions(operand.shape.rank, batch, contracting)
-        kept = _without_ones(free, [operand.shape.dims[d] for d in free])
+        kept = _without_ones(free, [operand.shape.dims[d] for d in free]) if batch else free
         dims += [operand.shape.dims[d] for d in kept]
         left = sorted((*batch, *kept, *(contracting[number] for number in summed)))
         operands.append(reshape(operand, [operand.shape.dims[d] for d in left]))

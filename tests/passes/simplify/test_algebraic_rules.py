@@ -573,6 +573,11 @@ CASES = (
     ),
     Case(
         "dot_of_ones",
+        lambda v: v.batch(-v.rs(v.cube, 2, 1, 4, 3), -v.cube, 3, 2),
+        lambda v: v.dot(-v.rs(v.square, 1, 3, 3), -v.square, (2,), (1,)),
+    ),
+    Case(
+        "dot_of_ones",
         lambda v: v.dot(-v.rs(v.x, 1, 2, 1, 3), -v.rs(v.square, 3, 1, 1, 3), (0, 3), (2, 0)),
         lambda v: v.dot(-v.rs(v.square, 1, 9), -v.rs(v.square, 9, 1), (1,), (0,)),
     ),
