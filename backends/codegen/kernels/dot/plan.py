@@ -6,7 +6,6 @@ here depends on sizes, types and the target only, never on the number of threads
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -35,6 +34,7 @@ from xlalite.backends.codegen.kernels.dot.tilings import (
     outer_tilings,
 )
 from xlalite.backends.codegen.kernels.dot.transfer import OperandCycles, fetch_cycles, operand_cycles
+from xlalite.backends.codegen.kernels.dot.units import MAX_PACKED_ELEMENTS, PIECES, packed_elements, units_of
 from xlalite.backends.codegen.kernels.dot.view import DotView, view_of
 from xlalite.backends.codegen.kernels.dot.words import MATRIX
 from xlalite.backends.codegen.llvm import TargetInfo
@@ -53,19 +53,8 @@ _SCAN = 3.0
 _WHOLE = 2.0
 """How many times as long a multiplication with addition of integers takes."""
 
-_UNIT_CYCLES = 9000.0
-"""A piece of work below this is not divided further."""
-
-_PIECES = 8
-"""Pieces that a product is divided into, if they are large enough."""
-
 _FETCH = 3.0
 """Cycles to fetch a vector from beyond the second cache."""
-
-_READ = 0.25
-"""Cycles more to read a vector of the left operand where pieces of other columns read it, too: an image of [4,29,29,64]
-by 2x2 to 256 takes 1.10 ms in pieces of 32 columns, 1.04 in such of 128.
-"""
 
 _STREAMS = 4
 """Rows that are read side by side at most: with 8, what fetches memory ahead loses sight of some."""
@@ -79,18 +68,6 @@ _SUM_BYTES = 16 << 10
 _CACHED_BYTES = 3072
 """How much of long rows is read at a time that come from a cache: [1,768] by [768,2304] takes 52 us, in whole rows 87.
 From memory whole rows come sooner: [1,4096] by [4096,4096] takes 1.4 ms, in such pieces 2.2."""
-
-_MAX_UNIT_ELEMENTS = 1 << 19
-"""Elements of the result in a piece of work: with more, packed operands leave the caches."""
-
-_MAX_PACKED_ELEMENTS = 1 << 19
-"""Elements of operands that are packed at a time."""
-
-_MAX_WASTE = 0.15
-"""Part of a piece of work that may go into packing what other pieces pack too, or into adding their sums."""
-
-_ADD = 4.0
-"""Cycles to store a vector of a part of the sums and to add it to those of the other parts."""
 
 _TERMS_A_RESULT = 8
 """Elements of the operands, for each sum of a part, from which on sums are divided into parts."""
@@ -153,7 +130,7 @@ class DotPlan:
     @property
     def packed_elements(self) -> int:
         """Elements of operands that are packed at a time."""
-        return _packed_elements(self.packs_lhs, self.packs_rhs, self.unit_rows, self.unit_columns, self.unit_depth)
+        return packed_elements(self.packs_lhs, self.packs_rhs, self.unit_rows, self.unit_columns, self.unit_depth)
 
     @property
     def overlaps_columns(self) -> bool:
@@ -255,7 +232,7 @@ def _plan(view: DotView, numbers: Numbers, target: TargetInfo, may_overlap: bool
     if view.k >= 2 * lanes and min(view.m, view.n) <= lanes and not view.rhs.panel and not turned:
         plans.append(_inner(view, numbers, lanes, target))
     # Only the first form can take the depth piece by piece.
-    fitting = (p for p in plans if p.form is Form.COLUMNS or p.packed_elements <= _MAX_PACKED_ELEMENTS)
+    fitting = (p for p in plans if p.form is Form.COLUMNS or p.packed_elements <= MAX_PACKED_ELEMENTS)
     return min(fitting, key=lambda plan: plan.cycles)
 
 
@@ -326,11 +303,11 @@ def _stream(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> 
     """
     line_bytes = view.n * numbers.kept.size_bytes
     fits = -(-line_bytes * view.m // _SUM_BYTES)
-    parts = max(1, min(_PIECES // (view.batch_count * fits), view.k // _LEAST_PART))
-    runs = min(_PIECES // parts, 1 << max(line_bytes // RUN_BYTES, 1).bit_length() - 1)
+    parts = max(1, min(PIECES // (view.batch_count * fits), view.k // _LEAST_PART))
+    runs = min(PIECES // parts, 1 << max(line_bytes // RUN_BYTES, 1).bit_length() - 1)
     if line_bytes > 2 * RUN_BYTES and 2 * view.k * line_bytes <= target.cache_bytes[2]:
         fits = max(fits, -(-line_bytes // _CACHED_BYTES))
-        parts = max(1, min(_PIECES // (view.batch_count * fits), view.k // _LEAST_PART))
+        parts = max(1, min(PIECES // (view.batch_count * fits), view.k // _LEAST_PART))
     pieces = max(runs, 2 if view.batch_count * parts == 1 else 1, fits)
     columns = -(-view.n // (pieces * 2 * lanes)) * 2 * lanes
     depth = max(-(-view.k // parts), 1)
@@ -405,13 +382,13 @@ def _finished(
     unit_depth: int,
     row_run: int,
 ) -> DotPlan:
-    most_parts = min(_PIECES, view.k * (view.m + view.n) // (_TERMS_A_RESULT * view.m * view.n), view.k // unit_depth)
+    most_parts = min(PIECES, view.k * (view.m + view.n) // (_TERMS_A_RESULT * view.m * view.n), view.k // unit_depth)
     most_parts = most_parts if form is Form.COLUMNS else 1
     words = -(-unit_depth // numbers.word)
     if numbers.in_matrices:
-        rows, columns, parts = matrix_units(view, tiling, packing, words, row_run, most_parts, _PIECES)
+        rows, columns, parts = matrix_units(view, tiling, packing, words, row_run, most_parts, PIECES)
     else:
-        rows, columns, parts = _units(view, lanes, tiling, packing, words, row_run, most_parts)
+        rows, columns, parts = units_of(view, lanes, tiling, packing, words, row_run, most_parts)
     cycles = tiling.cycles + packing.lhs * -(-view.n // columns) + packing.rhs * -(-view.m // rows)
     cycles += packing.lhs_fetch * -(-view.n // columns)
     return DotPlan(
@@ -449,55 +426,3 @@ def _inner(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> D
         ),
     )
     return _finished(Form.DEPTH, view, numbers, lanes, best, packing, view.k, view.m)
-
-
-def _packed_elements(lhs: bool, rhs: bool, rows: int, columns: int, depth: int) -> int:
-    return depth * (rows * lhs + columns * rhs)
-
-
-def _units(
-    view: DotView, lanes: int, tiling: Tiling, packing: OperandCycles, depth: int, row_run: int, most_parts: int
-) -> tuple[int, int, int]:
-    """Rows and columns of a piece of work, and parts of its depth: few pieces, none of them small or mostly packing."""
-    rows, columns, parts = view.m, view.n, 1
-
-    def work(rows: int, columns: int, parts: int) -> float:
-        return tiling.cycles * rows * columns / (view.m * view.n) / parts
-
-    read = 0.0 if packing.lhs else max(packing.lhs_fetch, _READ * view.m * view.k / lanes)
-
-    def waste(piece: tuple[int, int, int]) -> float:
-        rows, columns, parts = piece
-        again = (packing.lhs + read) / parts * rows / view.m if columns < view.n else 0.0
-        again += (packing.rhs + packing.rhs_fetch) / parts * columns / view.n if rows < view.m else 0.0
-        again += _ADD * rows * columns / lanes if parts > 1 else 0.0
-        return again / work(*piece)
-
-    def unevenness(piece: tuple[int, int, int]) -> float:
-        # Of an operand that is read where it lies, long runs are worth more than even pieces.
-        if not (packing.lhs and packing.rhs):
-            return 0.0
-        return math.prod(piece[:2]) * 2 * count / (piece[2] * view.m * view.n * view.batch_count) - 1
-
-    count = view.batch_count
-    while True:
-        packed = _packed_elements(packing.lhs > 0, packing.rhs > 0, rows, columns, depth)
-        large = rows * columns > _MAX_UNIT_ELEMENTS or packed > _MAX_PACKED_ELEMENTS
-        if not large and (count >= _PIECES or work(rows, columns, parts) < 2 * _UNIT_CYCLES):
-            return rows, columns, parts
-        step = row_run if row_run < view.m else tiling.rows
-        choices = [(_half(rows, step), columns, parts), (rows, _half(columns, tiling.columns), parts)]
-        if 2 * parts <= most_parts and not large:
-            choices.append((rows, columns, 2 * parts))
-        choices = [choice for choice in choices if choice != (rows, columns, parts)]
-        best = min(choices, key=lambda piece: (waste(piece) + unevenness(piece), piece[0] != rows), default=None)
-        if best is None or (waste(best) > _MAX_WASTE and not large):
-            return rows, columns, parts
-        rows, columns, parts = best
-        count *= 2
-
-
-def _half(size: int, step: int) -> int:
-    """Half of a size in whole tiles, or all of it if that is one tile."""
-    tiles = -(-size // step)
-    return size if tiles < 2 else -(-tiles // 2) * step
