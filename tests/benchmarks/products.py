@@ -67,6 +67,10 @@ def workloads() -> list[Workload]:
         workload("matmul {m}x{k} by a slice of {count} {k}x{n}", _sliced_weights, count=4, m=8, k=2048, n=2048),
         workload("matmul, right side transposed {m}x{k} by {n}x{k}", _matmul_transposed, m=128, k=1000, n=777),
         workload("matmul, right side transposed {m}x{k} by {n}x{k}", _matmul_transposed, m=1, k=4097, n=1000),
+        *(
+            workload("matmul, left side transposed {k}x{m} by {k}x{n}", _matmul_turned, m=m, k=k, n=n)
+            for m, k, n in ((1024, 1024, 1024), (777, 2000, 513), (768, 1024, 3072))
+        ),
         workload("matmul, {batch} of {m}x{k} by {k}x{n}", _batched, batch=96, m=129, k=64, n=129),
         workload("matmul, {batch} of {m}x{k} by {k}x{n}", _batched, batch=10000, m=4, k=4, n=4),
         workload("matmul, {batch} of {m}x{k} by {k}x{n}", _batched, batch=999, m=1, k=63, n=65),
@@ -192,6 +196,15 @@ def _sliced_weights(count: int = 2, m: int = 3, k: int = 5, n: int = 7) -> Conte
 def _matmul_transposed(m: int = 3, k: int = 5, n: int = 7) -> Contest:
     plain = lambda np_: lambda x, y: x @ y.T  # noqa: E731
     return function_contest(None, signed((m, k), (n, k)), plain, torch=plain)
+
+
+def _matmul_turned(m: int = 3, k: int = 5, n: int = 7) -> Contest:
+    """As gradients of weights are."""
+
+    def plain(_: Any) -> Callable[[Any, Any], Any]:
+        return lambda a, b: a.T @ b
+
+    return function_contest(None, signed((k, m), (k, n)), plain, torch=plain, flops=2 * m * k * n)
 
 
 def _batched(batch: int = 2, m: int = 3, k: int = 5, n: int = 7) -> Contest:
