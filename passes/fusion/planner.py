@@ -269,13 +269,11 @@ class FusionPlanner:
     def _make_rows_for(self, producer: HloInstruction, group: KernelGroup) -> Place | None:
         """Gives a loop rows when that lets it compute the producer once a row; the producer's place."""
         reduce = self._reduce_behind.get(producer)
-        if (
-            reduce is None
-            or group.kind is not KernelKind.LOOP
-            or not self._fits_nearest_cache(reduce, reduced_domain(reduce))
-        ):
+        if reduce is None or group.kind is not KernelKind.LOOP:
             return Place.OTHER
         domain = reduced_domain(reduce)
+        if not self._fits_nearest_cache(reduce, domain):
+            return Place.OTHER
         assert group.domain is not None, "the caller asked"
         if not domain.has_minor_columns or domain.dims != group.domain.dims:
             return Place.OTHER

@@ -49,27 +49,20 @@ def workloads() -> list[Workload]:
         ),
         *(
             workload(
-                f"attention{', causal' * causal} [{{batch}},{{heads}},{{length}},{{width}}]",
-                partial(_attention, causal),
+                f"attention{', causal' * causal}{', training step' * trains} "
+                "[{batch},{heads},{length},{width}]",
+                partial(_attention_step if trains else _attention, causal),
                 batch=batch,
                 heads=heads,
                 length=length,
                 width=width,
             )
-            for causal in (False, True)
-            for batch, heads, length, width in ((8, 12, 512, 64), (5, 3, 129, 61), (1, 4, 2048, 64))
-        ),
-        *(
-            workload(
-                f"attention{', causal' * causal}, training step [{{batch}},{{heads}},{{length}},{{width}}]",
-                partial(_attention_step, causal),
-                batch=batch,
-                heads=heads,
-                length=length,
-                width=width,
+            for trains, sizes in (
+                (False, ((8, 12, 512, 64), (5, 3, 129, 61), (1, 4, 2048, 64))),
+                (True, ((8, 12, 512, 64), (1, 4, 2048, 64))),
             )
             for causal in (False, True)
-            for batch, heads, length, width in ((8, 12, 512, 64), (1, 4, 2048, 64))
+            for batch, heads, length, width in sizes
         ),
         *(
             workload(
@@ -277,7 +270,8 @@ def _attention_step(causal: bool, batch: int = 2, heads: int = 2, length: int = 
         def loss(q: Any, k: Any, v: Any, wanted: Any) -> Any:
             return 0.5 * jax.numpy.sum((_probabilities(jax.numpy, q, k, causal=causal) @ v - wanted) ** 2)
 
-        return jax.grad(loss, argnums=(0, 1, 2))  # type: ignore[no-any-return]
+        gradient: Callable[..., Any] = jax.grad(loss, argnums=(0, 1, 2))
+        return gradient
 
     def in_torch(torch: Any) -> Callable[..., Any]:
         def step(q: Any, k: Any, v: Any, wanted: Any) -> Any:

@@ -7,7 +7,7 @@ writes, and the next one reads, at the places that the block would have in the w
 that these places are in the scratch memory.
 
 A product that has the rows on its left gives the block's rows of its result. One that sums over rows adds what the
-block gives to all of its result; then all blocks of a batch are one task's, in order.
+block gives to all of its result; then all blocks of a product are one task's, in order.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class ChainKernel(Kernel):
 
     @property
     def extent(self) -> int:
-        """Blocks of rows, or batches of them where something is summed over rows."""
+        """Blocks of rows, or products where something is summed over rows."""
         return self.batch if self._sums_rows else self.batch * self._blocks
 
     @property

@@ -24,7 +24,7 @@ from xlalite.passes.fusion.kernel_shape import results_of
 _LEAST_BLOCKS = 8
 """Blocks that the rows of all products are divided into, if there are enough of them."""
 
-_LEAST_PRODUCTS = 4
+LEAST_PRODUCTS = 4
 """Products from which on there is enough for threads to share where all blocks of one are a single task."""
 
 
@@ -119,7 +119,7 @@ class WholeChain:
         batches = {view.batch_count for view in views}
         if len(batches) > 1 or not all(_follows(tail, self._m, self._n) for tail in self.tails):
             return "a second product goes through the rows in another order"
-        if self._batch < _LEAST_PRODUCTS and any(tail.sums_rows for tail in self.tails):
+        if self._batch < LEAST_PRODUCTS and any(tail.sums_rows for tail in self.tails):
             return "a second product sums over rows, and there are too few for threads to share"
         return None
 
@@ -184,7 +184,7 @@ class WholeChain:
             view = plan.view
             plan = replace(plan, unit_rows=view.m, unit_columns=view.n, unit_depth=height, part_depth=view.k)
             plan = replace(plan, overlaps=False, in_steps=True)
-            if plan.numbers.word == 1 and plan.numbers.is_direct(plan.numbers.lhs):
+            if _is_left(tail) and plan.numbers.word == 1 and plan.numbers.is_direct(plan.numbers.lhs):
                 # A block of rows is in the second cache.
                 plan = replace(plan, packs_lhs=False, rows_outside=False)
             kernel = dot_kernel(kernel.request, kernel.dot, plan)
@@ -233,7 +233,9 @@ def _follows(tail: Tail, m: int, n: int) -> bool:
     if tail.sums_rows:
         walks, height = (matrix.depth, matrix.outer), view.k
     strides = *matrix.batch, *(walk.stride for walk in walks)
-    return height == m and matrix.is_strided and strides == row_major_strides((*view.batch, m, n))
+    # Blocks need not end where runs of terms do.
+    is_divisible = kernel.plan.packs_lhs or view.lhs.depth.is_single
+    return height == m and matrix.is_strided and is_divisible and strides == row_major_strides((*view.batch, m, n))
 
 
 def _packing_again_ns(plan: DotPlan) -> float:

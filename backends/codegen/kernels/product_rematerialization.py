@@ -6,6 +6,7 @@ import math
 from dataclasses import field
 from typing import ClassVar
 
+from xlalite.backends.codegen.kernels.chain_blocks import LEAST_PRODUCTS
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -16,16 +17,17 @@ from xlalite.passes.analysis.buffer_values import running_computations
 from xlalite.passes.core.base import HloPass
 
 _MOST_TERMS = 128
-"""Terms of a product up to which it is quicker computed again than written and read."""
-
-_LEAST_PRODUCTS = 4
-"""Products in a batch from which on a chain takes all blocks of one, and so needs none of it whole."""
+"""Terms of a product up to which it is quicker computed again than written and read: a step of [4,12,512,128] takes 171
+instead of 175 ms of one core, of [8,12,512,64] 175 instead of 201.
+"""
 
 _LEAST_ROWS = 16
 """Rows that are in the second cache at a time, with as many of two other arrays."""
 
 _LARGE = 4
-"""A product is large from so many times the second cache on: what is smaller stays near."""
+"""A product is large from so many times the second cache on. What is smaller stays near: a step of [2,8,256,64] would
+take 6.4 instead of 5.6 ms.
+"""
 
 _READERS = ("dot", "reduce")
 """What may need it later, besides elementwise work."""
@@ -68,7 +70,7 @@ class ProductRematerialization(HloPass):
         second = self.target.cache_bytes[1]
         return (
             shape.size_bytes > _LARGE * second
-            and math.prod(lhs.dims[d] for d in attrs.lhs_batch_dims) >= _LEAST_PRODUCTS
+            and math.prod(lhs.dims[d] for d in attrs.lhs_batch_dims) >= LEAST_PRODUCTS
             and math.prod(lhs.dims[d] for d in attrs.lhs_contracting_dims) <= _MOST_TERMS
             and 3 * _LEAST_ROWS * shape.dims[-1] * shape.dtype.size_bytes <= second
         )
@@ -76,7 +78,7 @@ class ProductRematerialization(HloPass):
     def _again(self, module: HloModule, computation: HloComputation, product: HloInstruction) -> bool:
         made = _made_elementwise(product)
         behind = _behind_products_of(made)
-        made -= behind
+        made = {one: None for one in made if one not in behind}
         uses = [(one, user) for one in made for user in one.users if user not in made]
         late = [(one, user) for one, user in uses if user in behind]
         if not any(user.op.is_elementwise for _, user in late) or len(late) == len(uses):
@@ -101,16 +103,16 @@ class ProductRematerialization(HloPass):
         return True
 
 
-def _made_elementwise(product: HloInstruction) -> set[HloInstruction]:
+def _made_elementwise(product: HloInstruction) -> dict[HloInstruction, None]:
     """A product and what is made of it element by element."""
-    made = {product}
+    made: dict[HloInstruction, None] = {product: None}
     for one in reachable(made, lambda one: one.users if one in made else ()):
         if one.op.is_elementwise and one.shape.dims == product.shape.dims and not one.is_controlled:
-            made.add(one)
+            made[one] = None
     return made
 
 
-def _behind_products_of(made: set[HloInstruction]) -> set[HloInstruction]:
+def _behind_products_of(made: dict[HloInstruction, None]) -> set[HloInstruction]:
     """What needs the result of a product that is made of one."""
     products = [user for one in made for user in one.users if user.opcode == "dot"]
     return set(reachable((user for product in products for user in product.users), lambda one: one.users))

@@ -25,8 +25,8 @@ Their code takes two to four times as long if LLVM does not improve it. Where so
 bits: LLVM makes one operation of a multiplication and an addition.
 """
 
-_MOST_FLOPS_PER_NS = 128.0
-"""What one core does in products of matrices."""
+_FLOPS_PER_NS = 128.0
+"""What one core does in products of f32, about."""
 
 
 class StepPlans:
@@ -60,9 +60,9 @@ class StepPlans:
 
     @cached_property
     def _entry_ns(self) -> float:
-        """How long the entry computation takes on one thread at least, told without plans: none is made in advance."""
+        """How long the entry computation takes on one thread, about, told without plans: none is made in advance."""
         costs = CostAnalysis()
-        return sum(costs.of_instruction(instruction).flops for instruction in self._entry_steps) / _MOST_FLOPS_PER_NS
+        return sum(costs.of_instruction(instruction).flops for instruction in self._entry_steps) / _FLOPS_PER_NS
 
 
 def _only_moves(body: HloComputation) -> bool:

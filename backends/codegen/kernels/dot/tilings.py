@@ -33,7 +33,7 @@ _LATENCY = 8
 
 _NARROW = 0.15
 """How much longer tiles of one vector take where there are several, as each reads all rows: 784 in each dimension take
-6.6 ms of one core so, in tiles of two vectors 5.2.
+6.6 ms of one core so, in tiles of two vectors 4.7.
 """
 
 _LOAD, _LOADS = 0.5, 13 / 16

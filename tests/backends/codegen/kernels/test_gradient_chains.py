@@ -17,11 +17,11 @@ from tests.backends.codegen.kernels.test_chains import (
 GRADIENT = """  w = f32[@B,@M,@D] parameter(3)
   dp = f32[@B,@M,@N] dot(w, v), lhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_batch_dims={0}, @LAST
   pp = f32[@B,@M,@N] multiply(dp, p)
-  o = f32[@B,@M] reduce(pp, zero), dimensions={2}, to_apply=sum
-  os = f32[@B,@M,@N] broadcast(o), dimensions={0,1}
-  u = f32[@B,@M,@N] subtract(dp, os)
+  e = f32[@B,@M] reduce(pp, zero), dimensions={2}, to_apply=sum
+  es = f32[@B,@M,@N] broadcast(e), dimensions={0,1}
+  u = f32[@B,@M,@N] subtract(dp, es)
   ds = f32[@B,@M,@N] multiply(p, u)
-  dq = f32[@B,@M,@K] dot(ds, k), lhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_batch_dims={0}, @KEYS
+  dq = f32[@B,@M,@K] dot(ds, k), lhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_batch_dims={0}, @ROWS
   dk = f32[@B,@N,@K] dot(ds, q), lhs_batch_dims={0}, lhs_contracting_dims={1}, rhs_batch_dims={0}, @ROWS
   dv = f32[@B,@N,@D] dot(p, w), lhs_batch_dims={0}, lhs_contracting_dims={1}, rhs_batch_dims={0}, @ROWS
   ROOT r = (f32[@B,@M,@K], f32[@B,@N,@K], f32[@B,@N,@D]) tuple(dq, dk, dv)
@@ -46,7 +46,7 @@ FINISHED = (
 
 def gradient(*sizes: int, middle: str = SCALED, end: str = GRADIENT) -> str:
     """The program, whose last parameter is the gradient of what attention gives."""
-    end = end.replace("@KEYS", "rhs_contracting_dims={1}").replace("@ROWS", "rhs_contracting_dims={1}")
+    end = end.replace("@ROWS", "rhs_contracting_dims={1}")
     end = end.replace("parameter(3)", "parameter(4)") if middle is ADDED else end
     return attention(*sizes, middle=middle, end=end)
 
@@ -93,7 +93,7 @@ def test_rows_of_zeros_are_left_out_of_sums_over_rows(check, rng) -> None:
 
 
 def test_what_others_need_is_a_result(check, kernels, rng) -> None:
-    text = gradient(5, 190, 300, 24, 31).replace("tuple(dq, dk, dv)", "tuple(dq, dk, dv, p, o)")
+    text = gradient(5, 190, 300, 24, 31).replace("tuple(dq, dk, dv)", "tuple(dq, dk, dv, p, e)")
     text = text.replace(
         "(f32[5,190,24], f32[5,300,24], f32[5,300,31])",
         "(f32[5,190,24], f32[5,300,24], f32[5,300,31], f32[5,190,300], f32[5,190])",
@@ -116,6 +116,17 @@ def test_narrow_rows_are_multiplied_in_words(check, kernels, rng) -> None:
     text = gradient(6, 190, 333, 24, 31, end=end)
     executable = check(text, *arguments(text, rng), ulps=2.0**12)
     assert "chain" in kernels(executable)
+
+
+@pytest.mark.parametrize(("outer", "inner"), [(4, 40), (40, 5)])
+def test_what_is_multiplied_with_rows_may_lie_apart(outer: int, inner: int, check, rng) -> None:
+    """On their left, in two dimensions between which is the one that is summed."""
+    text = gradient(5, 200, 300, 24, 40, end=RIGHT)
+    head, _, tail = text.partition("dv = f32[5,40,300] dot(w, p), lhs_batch_dims={0}, lhs_contracting_dims={1}")
+    tail = tail.replace("f32[5,40,300]) tuple", f"f32[5,{outer},{inner},300]) tuple")
+    wide = f"wide = f32[5,{outer},200,{inner}] parameter(4)\n  dv = f32[5,{outer},{inner},300] dot(wide, p)"
+    text = f"{head}{wide}, lhs_batch_dims={{0}}, lhs_contracting_dims={{2}}{tail}"
+    check(text, *arguments(text, rng), ulps=64)
 
 
 def test_few_products_sum_over_rows_apart(check, kernels, rng) -> None:

@@ -4,27 +4,18 @@ import numpy as np
 import pytest
 
 from tests.backends.codegen.kernels.test_chains import CAUSAL, SCALED, arguments, attention, compiled
+from tests.backends.codegen.kernels.test_gradient_chains import GRADIENT
 from xlalite.backends.base import Executable
 
 STEP = """  o = f32[@B,@M,@D] dot(p, v), lhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_batch_dims={0}, @ROWS
-  w = f32[@B,@M,@D] parameter(3)
-  g = f32[@B,@M,@D] subtract(o, w)
-  dp = f32[@B,@M,@N] dot(g, v), lhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_batch_dims={0}, @LAST
-  pp = f32[@B,@M,@N] multiply(dp, p)
-  e = f32[@B,@M] reduce(pp, zero), dimensions={2}, to_apply=sum
-  es = f32[@B,@M,@N] broadcast(e), dimensions={0,1}
-  u = f32[@B,@M,@N] subtract(dp, es)
-  ds = f32[@B,@M,@N] multiply(p, u)
-  dq = f32[@B,@M,@K] dot(ds, k), lhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_batch_dims={0}, @ROWS
-  dk = f32[@B,@N,@K] dot(ds, q), lhs_batch_dims={0}, lhs_contracting_dims={1}, rhs_batch_dims={0}, @ROWS
-  dv = f32[@B,@N,@D] dot(p, g), lhs_batch_dims={0}, lhs_contracting_dims={1}, rhs_batch_dims={0}, @ROWS
-  ROOT r = (f32[@B,@M,@K], f32[@B,@N,@K], f32[@B,@N,@D]) tuple(dq, dk, dv)
-"""
+  wanted = f32[@B,@M,@D] parameter(3)
+  w = f32[@B,@M,@D] subtract(o, wanted)
+""" + GRADIENT.partition("\n")[2]
 
 
-def step(*sizes: int, middle: str = SCALED, end: str = STEP) -> str:
+def step(*sizes: int, middle: str = SCALED) -> str:
     """A step of training: attention, and its gradient of half the squared distance to the last parameter."""
-    return attention(*sizes, middle=middle, end=end.replace("@ROWS", "rhs_contracting_dims={1}"))
+    return attention(*sizes, middle=middle, end=STEP.replace("@ROWS", "rhs_contracting_dims={1}"))
 
 
 def verdicts(executable: Executable) -> list[str]:
