@@ -78,6 +78,11 @@ class Kernel(ABC):
         """Writes the function `void(ptr args, i64 begin, i64 end)` under a name."""
 
     @property
+    def shares_between_units(self) -> bool:
+        """Whether units that follow one another share work if one task has them."""
+        return False
+
+    @property
     def scratch_bytes(self) -> int:
         """Memory that each running call of the function needs; its address follows those of the results."""
         return 0

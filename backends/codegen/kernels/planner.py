@@ -123,7 +123,7 @@ def plan_kernel(
             work = kernel_work(kernel.request.body, shape)
             kernel = kernel.streaming(_streamed(kernel, work))
             estimate = kernel.estimate_ns(work)
-            grain = grain_of(estimate, kernel.extent, num_threads)
+            grain = grain_of(estimate, kernel.extent, num_threads, is_shared=kernel.shares_between_units)
             if kernel.forks and kernel.extent < num_threads and estimate > _LONG_NS:
                 kernel, grain = kernel.forking(num_threads), 0
             figures = _figures(kernel, work, estimate, grain)
@@ -202,16 +202,28 @@ def _streamed(kernel: Kernel, work: Work) -> frozenset[int]:
     return frozenset(large - in_place)
 
 
-def grain_of(estimate_ns: float, extent: int, num_threads: int) -> int:
+def grain_of(estimate_ns: float, extent: int, num_threads: int, *, is_shared: bool = False) -> int:
     """Units of an extent to a task; negative if the work is too short for a thread without a processor of its own.
 
-    0 runs all on the calling thread.
+    0 runs all on the calling thread. Where units share work, there are few tasks, but as many for each thread.
     """
     is_long = estimate_ns > _LONG_NS
     tasks = min(int(estimate_ns / MIN_TASK_NS), (8 if is_long else 2) * num_threads, extent)
     if num_threads == 1 or tasks < 2:
         return 0
-    return -(-extent // tasks) if is_long else -extent // tasks
+    least = -(-extent // tasks)
+    if is_long and not is_shared:
+        return least
+    most = max(least, -(-extent // (num_threads * (2 if is_long else 1))))
+    sizes = (most, least) if is_long else (least, most)
+    size = min(sizes, key=lambda size: _longest_share(extent, size, num_threads))
+    return size if is_long else -size
+
+
+def _longest_share(extent: int, size: int, num_threads: int) -> int:
+    """Units that a thread has at most if tasks have so many each."""
+    tasks = -(-extent // size)
+    return -(-tasks // num_threads) * size
 
 
 def _figures(kernel: Kernel, work: Work, estimate_ns: float, grain: int) -> dict[str, Number]:

@@ -114,11 +114,31 @@ class Driver:
         if plan.in_steps:
             with fb.loop(self._entry.begin, self._entry.end) as step:
                 piece = self._piece(math.divide(step, plan.depth_units))
-                self._step(piece, math.multiply(math.remainder(step, plan.depth_units), plan.unit_depth))
+                first = math.multiply(math.remainder(step, plan.depth_units), plan.unit_depth)
+                self._step(piece, first, (None, None))
             return
         if plan.extent == 1:
             self._piece_of(0, (None, None))
             return
+        if not self._shares_steps:
+            with self._each_piece() as (number, is_new):
+                self._piece_of(number, is_new)
+            return
+        ends = map(math.operand, (0, plan.view.k, plan.unit_depth))
+        with fb.loop(*ends) as first, self._each_piece() as (number, is_new):
+            self._step(self._piece(number), first, is_new)
+
+    @property
+    def _shares_steps(self) -> bool:
+        """Whether pieces take a step along the depth one after the other, so that they share what is packed for it."""
+        plan = self._plan
+        is_shared = (plan.packs_lhs and plan.column_units > 1) or (plan.packs_rhs and plan.row_units > 1)
+        return self._stores_result and is_shared and plan.parts == 1 and plan.depth_units > 1
+
+    @contextmanager
+    def _each_piece(self) -> Iterator[tuple[Value, tuple[Value, Value]]]:
+        """The pieces of a task, and whether their operands are others than those of the piece before."""
+        fb, plan, math = self._fb, self._plan, self._math
         none = constant(I64, -1)
         with fb.carried_loop(self._entry.begin, self._entry.end, 1, [none, none]) as loop:
             block, row = math.divide(loop.index, plan.row_units), math.remainder(loop.index, plan.row_units)
@@ -128,7 +148,7 @@ class Driver:
                 self._place_of(plan.view.rhs, loop.index, plan.column_units, column),
             )
             is_new = tuple(fb.icmp("ne", one, before) for one, before in zip(now, loop.values, strict=True))
-            self._piece_of(loop.index, (is_new[0], is_new[1]))
+            yield loop.index, (is_new[0], is_new[1])
             loop.yield_(*now)
 
     def _place_of(self, matrix: Matrix, number: Scalar, units: int, unit: Scalar) -> Value:
@@ -144,17 +164,17 @@ class Driver:
         start, depth = piece.start, math.piece(piece.start, plan.part_depth, k) if plan.parts > 1 else k
         if plan.depth_units > 1:
             with fb.loop(*map(math.operand, (start, math.add(start, depth), plan.unit_depth))) as first:
-                self._step(piece, first)
+                self._step(piece, first, (None, None))
         else:
             self._pack(piece, start, depth, is_new)
             self._block(piece, start, depth)
         if plan.parts > 1:
             self._join_parts(piece)
 
-    def _step(self, piece: Piece, first: Scalar) -> None:
+    def _step(self, piece: Piece, first: Scalar, is_new: tuple[Value | None, Value | None]) -> None:
         """A piece along the depth."""
         terms = self._math.piece(first, self._plan.unit_depth, self._plan.view.k)
-        self._pack(piece, first, terms, (None, None))
+        self._pack(piece, first, terms, is_new)
         self._block(piece, first, terms)
 
     def _join_parts(self, piece: Piece) -> None:

@@ -99,6 +99,11 @@ class DotKernel(Kernel):
         return self.plan.extent
 
     @property
+    def shares_between_units(self) -> bool:
+        """Whether it pays to pack an operand for several pieces."""
+        return self.plan.shares_packed
+
+    @property
     def scratch_bytes(self) -> int:
         """What is too large for the stack."""
         size = self.layout.scratch_bytes

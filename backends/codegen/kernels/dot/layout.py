@@ -7,7 +7,7 @@ from dataclasses import replace
 from xlalite.backends.codegen.kernels.dot.inner_tile import InnerTile
 from xlalite.backends.codegen.kernels.dot.matrix_tile import BLOCK, MatrixTile
 from xlalite.backends.codegen.kernels.dot.outer_tile import OuterTile
-from xlalite.backends.codegen.kernels.dot.packing import TERMS_AT_ONCE, Packing
+from xlalite.backends.codegen.kernels.dot.packing import WORDS_AT_ONCE, Packing
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan
 from xlalite.backends.codegen.kernels.dot.reading import words_of_rows
 from xlalite.backends.codegen.kernels.dot.stream_tile import StreamTile
@@ -299,7 +299,7 @@ def _operand(plan: DotPlan, *, left: bool, offset: int) -> OperandLayout:
     room = _up(-(-extent // step) * panel * size, _ALIGNMENT)
     end, least_offset, stage = offset + room, None, None
     if matrix.computing and (word > 1 or matrix.outer.stride != 1):
-        terms = min(TERMS_AT_ONCE, _up(plan.unit_depth, word))
+        terms = min(WORDS_AT_ONCE, _up(plan.unit_depth, word))
         is_turned = matrix.outer.stride != 1
         lines, line_terms = (step, terms) if is_turned else (terms, step)
         stage = Stage(end, _up(line_terms, lanes), terms)

@@ -8,9 +8,8 @@ from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.computed_operand import ComputePart, Range
 from xlalite.backends.codegen.kernels.dot.layout import OperandLayout
 from xlalite.backends.codegen.kernels.dot.packers import packer
-from xlalite.backends.codegen.kernels.dot.packing import CROWDED_TERMS_AT_ONCE, TERMS_AT_ONCE
+from xlalite.backends.codegen.kernels.dot.packing import TERMS_AT_ONCE, WORDS_AT_ONCE
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan
-from xlalite.backends.codegen.kernels.dot.reading import is_crowded
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
 from xlalite.backends.codegen.llvm import I32, Function, FunctionBuilder, ModuleBuilder, Value, constant
 
@@ -54,8 +53,7 @@ class PartPacker:
         if operand.stage is not None:
             most = operand.stage.terms
         elif packing.source_x.is_contiguous:
-            stride = packing.source_y.stride * self._plan.numbers.kept.size_bytes
-            most = CROWDED_TERMS_AT_ONCE if packing.word == 1 and is_crowded(stride) else TERMS_AT_ONCE
+            most = TERMS_AT_ONCE if packing.word == 1 else WORDS_AT_ONCE
         with math.steps(terms, most) as begin, math.steps(extent, step) as start:
             place = math.add(
                 math.multiply(math.divide(start, step), operand.tile),

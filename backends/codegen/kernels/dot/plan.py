@@ -19,8 +19,8 @@ from xlalite.backends.codegen.kernels.dot.reading import (
     depth_limit,
     depth_of_rows,
     depth_where_it_lies,
-    even_depth,
     is_fetched_ahead,
+    packed_depth,
     packs_rhs,
     reads_lhs,
     words_of_rows,
@@ -29,12 +29,19 @@ from xlalite.backends.codegen.kernels.dot.tilings import (
     FEW_ROWS,
     Form,
     Tiling,
+    best_tiling,
     inner_tilings,
     matrix_tiling,
     outer_tilings,
 )
 from xlalite.backends.codegen.kernels.dot.transfer import OperandCycles, fetch_cycles, operand_cycles
-from xlalite.backends.codegen.kernels.dot.units import MAX_PACKED_ELEMENTS, PIECES, packed_elements, units_of
+from xlalite.backends.codegen.kernels.dot.units import (
+    MAX_PACKED_ELEMENTS,
+    PIECES,
+    most_columns_packed,
+    packed_elements,
+    units_of,
+)
 from xlalite.backends.codegen.kernels.dot.view import DotView, view_of
 from xlalite.backends.codegen.kernels.dot.words import MATRIX
 from xlalite.backends.codegen.llvm import TargetInfo
@@ -69,6 +76,9 @@ _CACHED_BYTES = 3072
 """How much of long rows is read at a time that come from a cache: [1,768] by [768,2304] takes 52 us, in whole rows 87.
 From memory whole rows come sooner: [1,4096] by [4096,4096] takes 1.4 ms, in such pieces 2.2."""
 
+_PACKED_AGAIN = 0.01
+"""Part of a product that may go into packing what pieces before have packed."""
+
 _TERMS_A_RESULT = 8
 """Elements of the operands, for each sum of a part, from which on sums are divided into parts."""
 
@@ -100,6 +110,7 @@ class DotPlan:
         rhs_is_far: Whether tiles read a few columns of many rows of a right operand that comes from far away.
         in_steps: Whether the pieces along the depth that follow one another are counted like others, so that who calls
             for them can make what they are computed of meanwhile.
+        shares_packed: Whether packing for every piece of work anew takes a while.
         kept_parts: Into how many parts a right operand is packed that stays in the scratch memory from call to call; 0
             if each call packs what it needs.
     """
@@ -125,6 +136,7 @@ class DotPlan:
     streams: int = 0
     rhs_is_far: bool = False
     in_steps: bool = False
+    shares_packed: bool = False
     kept_parts: int = 0
 
     @property
@@ -243,10 +255,11 @@ def _swapped(numbers: Numbers) -> Numbers:
 def _in_words(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> DotPlan:
     """Both operands in words, tiles as if a word were a term."""
     word = numbers.word
-    tilings = outer_tilings(Form.COLUMNS, replace(view, k=-(-view.k // word)), lanes, target, view.m, 0, packs_lhs=True)
-    best = min(tilings, key=lambda tiling: tiling.cycles)
     pieces = -(-view.k // (_MOST_WORDS * word))
     depth = max(1, -(-view.k // (pieces * word)) * word) if view.k else 1
+    of_words = replace(view, k=-(-view.k // word))
+    tilings = outer_tilings(Form.COLUMNS, of_words, lanes, target, view.m, 0, depth // word, packs_lhs=True)
+    best = best_tiling(tilings)
     packing = _packing_of_words(view, numbers, lanes, packs_lhs=True)
     return _finished(Form.COLUMNS, view, numbers, lanes, best, packing, depth, view.m)
 
@@ -334,7 +347,7 @@ def _outer(
         yield plan
     outer, walk = view.lhs.outer, view.lhs.depth
     if not is_read or not outer.is_single or walk.run < min(depth, LEAST_RUN) or outer.stride == 1 != walk.stride:
-        depth = max(view.k, 1) if is_whole else even_depth(view, limit)
+        depth = max(view.k, 1) if is_whole else packed_depth(view, numbers, lanes, target, limit)
         yield _outer_plan(form, view, numbers, lanes, target, depth, packs_lhs=True)
 
 
@@ -353,8 +366,10 @@ def _outer_plan(
     may_overlap = may_overlap and depth >= view.k
     row_run = view.m if packs_lhs else view.lhs.outer.run
     restarts = 0 if packs_lhs or view.lhs.depth.run >= depth else view.k // view.lhs.depth.run
-    tilings = outer_tilings(form, view, lanes, target, row_run, restarts, packs_lhs=packs_lhs, may_overlap=may_overlap)
-    best = min(tilings, key=lambda tiling: tiling.cycles)
+    tilings = outer_tilings(
+        form, view, lanes, target, row_run, restarts, depth, packs_lhs=packs_lhs, may_overlap=may_overlap
+    )
+    best = best_tiling(tilings)
     lhs, rhs = packs_lhs, packs_rhs(view, numbers, lanes, target, depth)
     direct_lhs, direct_rhs = numbers.is_direct(numbers.lhs), numbers.is_direct(numbers.rhs)
     packing = OperandCycles(
@@ -365,10 +380,11 @@ def _outer_plan(
         0.0 if lhs else fetch_cycles(view.lhs, lanes, numbers, target),
         0.0 if rhs else fetch_cycles(view.rhs, lanes, numbers, target),
     )
-    plan = _finished(form, view, numbers, lanes, best, packing, depth, row_run)
-    block = plan.unit_columns * depth * numbers.kept.size_bytes
+    most_columns = most_columns_packed(numbers, target)
+    most = most_columns if view.rhs.is_strided and not packs_lhs else MAX_PACKED_ELEMENTS
+    plan = _finished(form, view, numbers, lanes, best, packing, depth, row_run, most)
     # Rows of a tile that are packed, or far away, stay in the nearest cache for all columns.
-    rows_outside = (packs_lhs or packing.lhs_fetch > 0) and block <= target.cache_bytes[1] // 2
+    rows_outside = (packs_lhs or packing.lhs_fetch > 0) and plan.unit_columns * depth <= most_columns
     return replace(plan, rows_outside=rows_outside, rhs_is_far=not rhs and is_fetched_ahead(view, numbers, target))
 
 
@@ -381,6 +397,7 @@ def _finished(
     packing: OperandCycles,
     unit_depth: int,
     row_run: int,
+    most_packed: int = MAX_PACKED_ELEMENTS,
 ) -> DotPlan:
     most_parts = min(PIECES, view.k * (view.m + view.n) // (_TERMS_A_RESULT * view.m * view.n), view.k // unit_depth)
     most_parts = most_parts if form is Form.COLUMNS else 1
@@ -388,9 +405,10 @@ def _finished(
     if numbers.in_matrices:
         rows, columns, parts = matrix_units(view, tiling, packing, words, row_run, most_parts, PIECES)
     else:
-        rows, columns, parts = units_of(view, lanes, tiling, packing, words, row_run, most_parts)
-    cycles = tiling.cycles + packing.lhs * -(-view.n // columns) + packing.rhs * -(-view.m // rows)
-    cycles += packing.lhs_fetch * -(-view.n // columns)
+        rows, columns, parts = units_of(view, lanes, tiling, packing, words, row_run, most_parts, most_packed)
+    down, across = -(-view.m // rows), -(-view.n // columns)
+    packed_again = packing.lhs * (across - 1) + packing.rhs * (down - 1)
+    cycles = tiling.cycles + packing.lhs + packing.rhs + packed_again + packing.lhs_fetch * across
     return DotPlan(
         form,
         view,
@@ -408,6 +426,7 @@ def _finished(
         row_run,
         cycles * view.batch_count,
         overlaps=tiling.overlaps,
+        shares_packed=packed_again > _PACKED_AGAIN * tiling.cycles,
     )
 
 

@@ -30,8 +30,10 @@ has a line of its own in the nearest cache. [1024,1024] transposed times as much
 vectors are enough: [1024,1024] times [1024,64] takes 1.6 ms, packed 0.95.
 """
 
-_CROWDED_BYTES = 4096
-"""Distance, and multiples, at which lines share a place in the nearest cache."""
+_PACKED_TERMS = 256
+"""Terms of a piece of depth where both operands are packed, so that pieces are large and pack little again: [768,1024]
+transposed by [1024,3072] takes 27 ms of one core in such of 256, 35 in one of 1,024.
+"""
 
 _FAR_DEPTH = 64
 """Terms of a piece of depth where the right operand is read where it lies, and that is far away.
@@ -56,6 +58,13 @@ def depth_limit(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo)
     is_far = view.n * view.k * numbers.kept.size_bytes > target.cache_bytes[1] and not view.rhs.panel
     is_read = view.rhs.computing or not packs_rhs(view, numbers, lanes, target, near)
     return _FAR_DEPTH if is_far and view.m <= _rows_read(view, numbers, target) and is_read else near
+
+
+def packed_depth(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo, limit: int) -> int:
+    """Terms of a piece of depth if the left operand is packed."""
+    if packs_rhs(view, numbers, lanes, target, limit):
+        limit = min(limit, _PACKED_TERMS)
+    return even_depth(view, limit)
 
 
 def even_depth(view: DotView, limit: int) -> int:
@@ -119,11 +128,6 @@ def reads_lhs(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo, u
         if view.n > (_TURNED_VECTORS if stays else 2) * lanes:
             return False
     return outer.is_single or outer.run >= _LEAST_ROWS
-
-
-def is_crowded(stride_bytes: int) -> bool:
-    """Whether lines at a distance share a place in the nearest cache."""
-    return stride_bytes > 0 and stride_bytes % _CROWDED_BYTES == 0
 
 
 def packs_rhs(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo, unit_depth: int) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from xlalite.backends.codegen.kernels.dot.matrix_tile import BLOCK
 from xlalite.backends.codegen.kernels.dot.view import DotView
@@ -39,6 +40,12 @@ _NARROW = 0.15
 _LOAD, _LOADS = 0.5, 13 / 16
 """Cycles that a load takes beyond so many for each multiply-add, those of 8 rows of two vectors, where vectors lie
 across lines of the cache and each term begins with a load of its place.
+"""
+
+_FAR_COLUMNS = 2.0
+"""Cycles more for each vector of columns where those of a tile do not stay in the nearest cache: 2048 in each dimension
+take 92 ms of one core in tiles of 8 rows, 86 in such of 12, [1024,3072] by [3072,768] 28 and 26, but of 192 terms as
+long.
 """
 
 _RESTART = 8.0
@@ -85,6 +92,7 @@ class Tiling:
         chains: Sums that an element is split into.
         cycles: Vector multiply-adds.
         overlaps: Whether the last tile of rows begins in the one before, so that there are none of fewer rows.
+        waits: Cycles more to fetch columns from beyond the nearest cache.
     """
 
     rows: int
@@ -92,6 +100,14 @@ class Tiling:
     chains: int
     cycles: float
     overlaps: bool = False
+    waits: float = 0.0
+
+
+def best_tiling(tilings: Iterable[Tiling]) -> Tiling:
+    """The one that takes least; waits count among tiles, but say nothing for another way to read the rows."""
+    choices = list(tilings)
+    best = min(choices, key=lambda tiling: tiling.cycles + tiling.waits)
+    return replace(best, cycles=min(tiling.cycles for tiling in choices))
 
 
 def outer_tilings(
@@ -101,12 +117,17 @@ def outer_tilings(
     target: TargetInfo,
     row_run: int,
     restarts: int,
+    depth: int,
     *,
     packs_lhs: bool,
     may_overlap: bool = False,
 ) -> Iterator[Tiling]:
-    """Tiles whose vectors run along columns or rows; rows lie in runs, and terms begin anew so often."""
+    """Tiles whose vectors run along columns or rows, of so many terms; rows lie in runs, and begin anew so often."""
     registers = target.vector_registers - 2
+    panel_bytes = min(view.n, 2 * lanes) * depth * target.vector_bits // 8 // lanes
+    # Few tiles of rows are best equal.
+    is_near = 3 * panel_bytes <= 2 * target.cache_bytes[0]
+    is_far = not (is_near or view.rhs.looked_up or view.m <= 3 * MAX_ROWS)
     for vectors in (1, 2, 3, 4, 8):
         limit = min((registers - vectors) // vectors, MAX_ROWS)
         # Wide tiles are for few rows, since their panels do not fit into the nearest cache; or for what is in none.
@@ -124,12 +145,13 @@ def outer_tilings(
             heights = [one for one in heights if row_run % one[0] == 0] or heights
         for rows, overlaps, loss in heights:
             chains = max(1, min(4, _LATENCY // (rows * vectors))) if view.k >= 16 else 1
-            work = 0.0
+            work = waits = 0.0
             pieces = list(_pieces(view, rows, columns, row_run, overlaps=overlaps))
             for height, width, times in pieces:
                 used = -(-width // lanes)
                 step = max(height * used, _LATENCY / 2 / chains, 0.5 * height + used)
                 step *= 1 + _NARROW * (vectors == 1 and view.n > lanes)
+                waits += times * view.k * _FAR_COLUMNS * used * is_far
                 if view.rhs.looked_up:
                     step += _LOAD * (height + 2 * used + 1 - _LOADS * height * used)
                 turning = 2.0 * lanes * used + 30 if form is Form.ROWS else 0.0
@@ -138,7 +160,7 @@ def outer_tilings(
                 work += times * (step * view.k + height * used * 2 + turning + 10 + restarts * _RESTART)
             # Among other columns, the last tile begins in the one before.
             functions = len(pieces) if view.seen is None else len({height for height, _, _ in pieces})
-            yield Tiling(rows, columns, chains, work * (1 + loss + VARIANT * (functions - 1)), overlaps)
+            yield Tiling(rows, columns, chains, work * (1 + loss + VARIANT * (functions - 1)), overlaps, waits)
 
 
 def _heights(row_run: int, limit: int, *, packs_lhs: bool, may_overlap: bool) -> Iterator[tuple[int, bool, float]]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
+from xlalite.backends.codegen.kernels.dot.numbers import Numbers
 from xlalite.backends.codegen.kernels.dot.tilings import Tiling
 from xlalite.backends.codegen.kernels.dot.transfer import OperandCycles
 from xlalite.backends.codegen.kernels.dot.view import DotView
+from xlalite.backends.codegen.llvm import TargetInfo
 
 PIECES = 8
 """Pieces that a product is divided into, if they are large enough."""
@@ -20,6 +22,12 @@ _UNIT_CYCLES = 9000.0
 _READ = 0.25
 """Cycles more to read a vector of the left operand where pieces of other columns read it, too: an image of [4,29,29,64]
 by 2x2 to 256 takes 1.10 ms in pieces of 32 columns, 1.04 in such of 128.
+"""
+
+_FETCH_AGAIN = 6.0
+"""How much longer it takes to fetch a matrix for pieces of other columns, too, than one counts where nothing else is
+fetched: 768 in each dimension take 5.0 ms of one core in pieces of 96 columns, 4.7 in such of 192 rows and 384 columns.
+Of images each vector is read several times.
 """
 
 _MAX_UNIT_ELEMENTS = 1 << 19
@@ -37,16 +45,33 @@ def packed_elements(lhs: bool, rhs: bool, rows: int, columns: int, depth: int) -
     return depth * (rows * lhs + columns * rhs)
 
 
+def most_columns_packed(numbers: Numbers, target: TargetInfo) -> int:
+    """Elements of columns that are packed at a time, so that they stay in the second cache if that is large."""
+    stay = target.cache_bytes[1] * 5 // 8 // numbers.kept.size_bytes
+    return min(max(stay, MAX_PACKED_ELEMENTS // 2), MAX_PACKED_ELEMENTS)
+
+
 def units_of(
-    view: DotView, lanes: int, tiling: Tiling, packing: OperandCycles, depth: int, row_run: int, most_parts: int
+    view: DotView,
+    lanes: int,
+    tiling: Tiling,
+    packing: OperandCycles,
+    depth: int,
+    row_run: int,
+    most_parts: int,
+    most_packed: int,
 ) -> tuple[int, int, int]:
     """Rows and columns of a piece of work, and parts of its depth: few pieces, none of them small or mostly packing."""
     rows, columns, parts = view.m, view.n, 1
 
+    def packed(rows: int, columns: int) -> int:
+        return packed_elements(packing.lhs > 0, packing.rhs > 0, rows, columns, depth)
+
     def work(rows: int, columns: int, parts: int) -> float:
         return tiling.cycles * rows * columns / (view.m * view.n) / parts
 
-    read = 0.0 if packing.lhs else max(packing.lhs_fetch, _READ * view.m * view.k / lanes)
+    fetched = packing.lhs_fetch * (_FETCH_AGAIN if view.lhs.is_strided else 1.0)
+    read = 0.0 if packing.lhs else max(fetched, _READ * view.m * view.k / lanes)
 
     def waste(piece: tuple[int, int, int]) -> float:
         rows, columns, parts = piece
@@ -63,8 +88,8 @@ def units_of(
 
     count = view.batch_count
     while True:
-        packed = packed_elements(packing.lhs > 0, packing.rhs > 0, rows, columns, depth)
-        large = rows * columns > _MAX_UNIT_ELEMENTS or packed > MAX_PACKED_ELEMENTS
+        crowded = packed(rows, columns) > most_packed
+        large = rows * columns > _MAX_UNIT_ELEMENTS or crowded
         if not large and (count >= PIECES or work(rows, columns, parts) < 2 * _UNIT_CYCLES):
             return rows, columns, parts
         step = row_run if row_run < view.m else tiling.rows
@@ -72,6 +97,8 @@ def units_of(
         if 2 * parts <= most_parts and not large:
             choices.append((rows, columns, 2 * parts))
         choices = [choice for choice in choices if choice != (rows, columns, parts)]
+        if crowded:
+            choices = [choice for choice in choices if packed(*choice[:2]) < packed(rows, columns)]
         best = min(choices, key=lambda piece: (waste(piece) + unevenness(piece), piece[0] != rows), default=None)
         if best is None or (waste(best) > _MAX_WASTE and not large):
             return rows, columns, parts

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xlalite.backends.codegen.kernels.planner import plan_function
+from xlalite.backends.codegen.kernels.planner import grain_of, plan_function
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.passes.fusion.kernel_shape import KernelKind
 
@@ -60,6 +60,27 @@ def test_work_is_split_only_where_it_pays(compile_text: Any, rows: int, threads:
     executable = compile_text(text, num_threads=threads)
     assert (planned(executable)[-1].numbers["tasks"] > 1) == is_split
     assert ("xlalite_parallel_for" in executable.as_text("llvm-before-optimizations")) == is_split
+
+
+@pytest.mark.parametrize(
+    ("estimate_ns", "extent", "threads", "is_shared", "grain"),
+    [
+        (1e6, 8, 1, True, 0),
+        (1e6, 1, 2, True, 0),
+        (1e6, 8, 2, False, 1),
+        (1e6, 8, 2, True, 2),
+        (1e6, 6, 2, True, 1),  # two a task would leave a thread four of them
+        (1e6, 8, 8, True, 1),
+        (9e3, 1000, 2, False, -250),
+        (9e3, 6, 2, False, -3),  # three a task, for of two one thread would have four
+        (9e3, 6, 2, True, -3),
+        (5e3, 8, 4, False, -4),
+    ],
+)
+def test_tasks_are_as_many_for_each_thread(
+    estimate_ns: float, extent: int, threads: int, is_shared: bool, grain: int
+) -> None:
+    assert grain_of(estimate_ns, extent, threads, is_shared=is_shared) == grain
 
 
 def test_a_small_update_of_a_large_array_is_not_split(compile_text: Any) -> None:

@@ -296,7 +296,23 @@ ENTRY main {
     ("m", "n", "k"), [(200, 190, 180), (100, 10, 784), (784, 10, 100), (1, 3000, 300), (64, 64, 2500)]
 )
 def test_results_do_not_depend_on_the_threads(m: int, n: int, k: int, rng: np.random.Generator) -> None:
-    text = dot_text(m, n, k, rhs="nk" if n == 190 else "kn")
+    check_threads(dot_text(m, n, k, rhs="nk" if n == 190 else "kn"), rng)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k", "lhs", "batch"),
+    [(300, 700, 1100, "km", ()), (701, 310, 1500, "km", (2,)), (1500, 600, 1300, "mk", ()), (40, 2000, 1030, "km", ())],
+)
+def test_pieces_share_what_is_packed_for_a_step_along_the_depth(
+    m: int, n: int, k: int, lhs: str, batch: tuple[int, ...], rng: np.random.Generator
+) -> None:
+    text = dot_text(m, n, k, lhs=lhs, batch=batch)
+    check(text, rng, k)
+    check_threads(text, rng)
+
+
+def check_threads(text: str, rng: np.random.Generator) -> None:
+    """Any number of threads gives the same bits."""
     arrays = arrays_for(text, rng)
     results = [compile_text(text, threads)(*arrays) for threads in (1, 2, 3)]
     for other in results[1:]:

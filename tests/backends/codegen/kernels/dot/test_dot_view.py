@@ -246,6 +246,27 @@ def test_rows_that_lie_far_away_meet_all_columns_of_a_piece() -> None:
     assert not plan_dot(plain(64, 64, 64), WIDE).rows_outside
 
 
+def test_columns_that_come_from_far_away_have_high_tiles() -> None:
+    assert plan_dot(plain(1024, 768, 128), WIDE).rows == plan_dot(plain(32, 768, 768), WIDE).rows == 8
+    assert plan_dot(plain(1024, 768, 768), WIDE).rows == 12
+
+
+def test_what_is_packed_stays_in_the_second_cache() -> None:
+    for m, n, k in ((512, 4096, 1024), (1024, 3072, 768), (2048, 2048, 2048)):
+        plan = plan_dot(plain(m, n, k), WIDE)
+        assert plan.packs_rhs
+        assert plan.rows_outside
+        assert plan.unit_columns * plan.unit_depth <= 1 << 18
+
+
+def test_pieces_of_which_both_operands_are_packed_are_large_and_shallow() -> None:
+    plan = plan_dot(plain(768, 3072, 1024, lhs_dim=0), WIDE)
+    assert (plan.packs_lhs, plan.packs_rhs, plan.unit_depth) == (True, True, 256)
+    assert plan.extent <= 16
+    assert plan.shares_packed
+    assert not plan_dot(plain(3136, 64, 576), WIDE).shares_packed
+
+
 def test_few_rows_read_the_right_operand_where_it_stays_near() -> None:
     assert not plan_dot(plain(32, 1000, 1000), WIDE).packs_rhs
     assert plan_dot(plain(32, 2048, 250), WIDE).packs_rhs

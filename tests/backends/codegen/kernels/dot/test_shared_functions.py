@@ -72,7 +72,7 @@ def test_products_share_loops_whatever_follows(columns: int) -> None:
         result = f"ROOT r = f32[{rows},{columns}] {operation}(d)"
         return product(rows, 512, columns).replace("ROOT d", "d").replace("\n}", f"\n  {result}\n}}")
 
-    first, other = (shared_modules(followed(*one)) for one in (("tanh", 1024), ("negate", 512)))
+    first, other = (shared_modules(followed(*one)) for one in (("tanh", 1536), ("negate", 2304)))
     assert any('@"dot_driver' in module for module in first)
     assert all('@"dot_finish' in module for module in first ^ other)
 
