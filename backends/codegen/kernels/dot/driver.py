@@ -19,6 +19,7 @@ from xlalite.backends.codegen.kernels.dot.layout import (
     tile_of,
     widened_tile_of,
 )
+from xlalite.backends.codegen.kernels.dot.next_product import next_product
 from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
 from xlalite.backends.codegen.kernels.dot.packers import packer
 from xlalite.backends.codegen.kernels.dot.part_packing import PartPacker
@@ -93,6 +94,8 @@ class Driver:
         self._scratch: Value | None = None
         self._rhs_scratch: Value | None = None
         self._is_exact: Value | None = None
+        self._next = next_product(plan) if math.simplifies else None
+        self._after: Piece | None = None
 
     def emit(self) -> None:
         """Writes the loops."""
@@ -161,6 +164,8 @@ class Driver:
         """One piece; its operands are packed unless they are those of the piece before."""
         fb, plan, math, k = self._fb, self._plan, self._math, self._plan.view.k
         piece = self._piece(number)
+        if self._next is not None:
+            self._after = self._piece(math.least(math.add(number, 1), plan.units - 1))
         start, depth = piece.start, math.piece(piece.start, plan.part_depth, k) if plan.parts > 1 else k
         if plan.depth_units > 1:
             with fb.loop(*map(math.operand, (start, math.add(start, depth), plan.unit_depth))) as first:
@@ -381,6 +386,8 @@ class Driver:
         depth = math.divide(math.add(tile.depth, word - 1), word)
         first = math.add(piece.area.column, area.column)
         given = map(math.value, arguments_of(plan, layout, first, area.width, area.height))
+        if self._next is not None and self._after is not None:
+            self._next.fetch(fb, math, plan, self._after, area)
         function = self._tile_function(area.height, area.width)
         fb.call_pointer(function, VOID, (lhs, rhs, own, math.value(depth), adds, *given))
         if layout.turning is not None:
