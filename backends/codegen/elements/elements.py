@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from xlalite.backends.codegen.arrays.index import Index, IndexMath, index_key
 from xlalite.backends.codegen.arrays.types import Element, representation, round_result
+from xlalite.backends.codegen.elements.known_divisors import KnownDivisor
 from xlalite.backends.codegen.errors import UnsupportedOperationError
 from xlalite.backends.codegen.llvm import FunctionBuilder, Value
 from xlalite.hlo.ir.computation import HloComputation
@@ -37,6 +38,7 @@ class ElementEmitter:
         leaves: The scalars in tuples that are known, or were emitted in this block.
         is_function: Whether the computation is applied to elements, so that its scalars differ from lane to lane.
         rounds: Whether narrow floats are rounded after each operation; not while a reduction accumulates in f32.
+        divisors: Instructions of which each element is one number, and what divides by it.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class ElementEmitter:
         self.mask = mask
         self.rounds = rounds
         self.is_function = False
+        self.divisors: Mapping[HloInstruction, KnownDivisor] = {}
         self.sources = dict(sources)
         self.rules = rules
         self.leaves: dict[HloInstruction, tuple[Element, ...]] = {}
@@ -156,7 +159,7 @@ class ElementEmitter:
         self, lanes: int, sources: Mapping[HloInstruction, ElementSource], mask: Value | None, rounds: bool
     ) -> ElementEmitter:
         twin = ElementEmitter(self.fb, lanes, sources, self.rules, mask, rounds=rounds)
-        twin.is_function = self.is_function
+        twin.is_function, twin.divisors = self.is_function, self.divisors
         return twin
 
     def _emit(self, instruction: HloInstruction, index: Index) -> Element:

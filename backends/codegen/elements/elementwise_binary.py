@@ -49,6 +49,16 @@ def _divide(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
     return fb.select(zero, constant(x.type, -1), _quotient(fb, dtype, x, y, zero))
 
 
+def _quotient_of_elements(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
+    x, y = instruction.operands
+    known = emitter.divisors.get(y)
+    if known is None or known.lanes != emitter.lanes:
+        return _DIVIDE(emitter, instruction, index)
+    dividend = emitter.vector(x, index)
+    assert isinstance(dividend, Value), "divisors that are known are real"
+    return emitter.rounded(instruction.shape.dtype, known.quotient(emitter.fb, dividend))
+
+
 def _remainder(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
     """The dividend for a zero divisor; 0 for INT_MIN rem -1."""
     x, y = operands
@@ -159,11 +169,13 @@ def integer_power(fb: FunctionBuilder, dtype: DType, base: Value, exponent: Valu
     return fb.select(fb.icmp("slt", exponent, 0), inverse, result)
 
 
+_DIVIDE = real_rule(_divide, complex_rule=COMPLEX_RULES["divide"])
+
 ELEMENT_RULES: dict[str, ElementRule] = {
     "add": real_rule(_add, complex_rule=COMPLEX_RULES["add"]),
     "subtract": real_rule(_subtract, complex_rule=COMPLEX_RULES["subtract"]),
     "multiply": real_rule(_multiply, complex_rule=COMPLEX_RULES["multiply"]),
-    "divide": real_rule(_divide, complex_rule=COMPLEX_RULES["divide"]),
+    "divide": _quotient_of_elements,
     "remainder": real_rule(_remainder),
     "maximum": real_rule(maximum, exact=True),
     "minimum": real_rule(minimum, exact=True),

@@ -454,7 +454,7 @@ ENTRY e {{ x = s32[4,5] parameter(0)
 
 
 @pytest.mark.parametrize(("rows", "result"), [(100_000, "sums"), (100, "sums"), (100_000, "shares")])
-def test_large_rows_that_are_read_once_are_asked_for_ahead(compile_text: Any, rows: int, result: str) -> None:
+def test_large_rows_are_asked_for_ahead(compile_text: Any, rows: int, result: str) -> None:
     lines = [f"sums = f32[{rows}] reduce(x, z), dimensions={{1}}, to_apply=f"]
     lines += [f"b = f32[{rows},100] broadcast(sums), dimensions={{0}}", f"shares = f32[{rows},100] divide(x, b)"]
     last = next(number for number, line in enumerate(lines) if line.startswith(result))
@@ -467,4 +467,4 @@ ENTRY e {{ x = f32[{rows},100] parameter(0)
  {" ".join(lines[:last])}
  ROOT {lines[last]} }}""")
     is_large = 400 * rows > TargetInfo.host().cache_bytes[1]
-    assert ("llvm.prefetch" in executable.as_text("llvm")) == (is_large and result == "sums")
+    assert ("llvm.prefetch" in executable.as_text("llvm")) == is_large
