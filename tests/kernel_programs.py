@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+NUMBERS = ("f32", "f64", "bf16", "f16", "s8", "u16", "s32", "s64")
+USUAL_SIZES = (65, 3, 17)
+MANY_SIZES = (0, 1, 2, 3, 4, 5, 7, 8, 9, *(k * 16 + left for k in (1, 2, 3, 4, 6, 8, 12) for left in (-1, 0, 1)))
+"""0, 1, 2 and 3 vectors of any width, with an element more and less."""
+
 
 def program(result: str, *parameters: str, lines: Sequence[str] = (), functions: str = "") -> str:
     """A module with parameters p0, p1 ... of given shapes; the result is `shape operation`."""

@@ -219,7 +219,7 @@ def record_kernel() -> Callable[[Any, DType, str], Kernel]:
     return make
 
 
-def isas() -> list[str]:
+def widths() -> list[str]:
     """An instruction set for each width of vectors that this machine has; empty on machines other than x86-64."""
     host = TargetInfo.host()
     if not host.triple.startswith("x86_64"):
@@ -228,6 +228,10 @@ def isas() -> list[str]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Runs a test that takes `isa` once for each width of vectors."""
+    """Runs a test that takes `isa` once for each width of vectors, and one that takes `product_isa` on all of the
+    machine, too, which may have instructions for products.
+    """
     if "isa" in metafunc.fixturenames:
-        metafunc.parametrize("isa", isas())
+        metafunc.parametrize("isa", widths())
+    if "product_isa" in metafunc.fixturenames:
+        metafunc.parametrize("product_isa", dict.fromkeys((*widths(), "")))

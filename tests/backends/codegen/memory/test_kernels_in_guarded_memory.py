@@ -3,23 +3,18 @@
 Sizes leave 0, 1, 2 ... elements beyond full vectors; 65 leaves one, whatever the width.
 """
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from kernel_programs import combiner, program, sample
+from kernel_programs import MANY_SIZES, NUMBERS, USUAL_SIZES, combiner, program, sample
 from nested_arrays import leaves
 
 from xlalite.hlo.types.dtype import DType
 
-USUAL_SIZES = (65, 3, 17)
-MANY_SIZES = (0, 1, 2, 3, 4, 5, 7, 8, 9, *(k * 16 + left for k in (1, 2, 3, 4, 6, 8, 12) for left in (-1, 0, 1)))
-"""0, 1, 2 and 3 vectors of any width, with an element more and less."""
 EACH_KIND = ("pred", "s4", "u8", "bf16", "s32", "f64", "c64", "c128", "f8e5m2")
-NUMBERS = ("f32", "f64", "bf16", "f16", "s8", "u16", "s32", "s64")
 
 
 def greatest(dtype: str) -> str:
@@ -108,33 +103,6 @@ def moves(sizes: Sequence[int]) -> Iterator[str]:
                 yield program(f"{line} iota(), iota_dimension=0")
 
 
-def products(sizes: Sequence[int]) -> Iterator[str]:
-    alike = ((t, t, t) for t in NUMBERS)
-    mixed = (("u4", "s8", "s32"), ("s8", "s16", "s32"), ("bf16", "f32", "f32"), ("f64", "s8", "f64"))
-    for n, (a, b, t) in itertools.product(sizes, (*alike, *mixed)):
-        for m, k in ((n, 3), (3, n), (2, 2), (1, n)):
-            attributes = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
-            yield program(f"{t}[{m},{n}] dot(p0, p1), {attributes}", f"{a}[{m},{k}]", f"{b}[{k},{n}]")
-            attributes = "lhs_contracting_dims={0}, rhs_contracting_dims={1}"
-            yield program(f"{t}[{m},{n}] dot(p0, p1), {attributes}", f"{a}[{k},{m}]", f"{b}[{n},{k}]")
-
-
-def layers(sizes: Sequence[int]) -> Iterator[str]:
-    """Products with what follows them: arrays along columns, along rows, of all elements, and scalars."""
-    for n, t in itertools.product(sizes, NUMBERS):
-        for (m, k), (own, dims) in itertools.product(((7, 3), (1, 20), (45, 300)), (("n", "1"), ("m", "0"), ("", ""))):
-            beside = own.replace("m", str(m)).replace("n", str(n))
-            lines = [
-                f"d = {t}[{m},{n}] dot(p0, p1), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}",
-                f"b = {t}[{m},{n}] broadcast(p2), dimensions={{{dims}}}",
-                f"a = {t}[{m},{n}] add(d, b)",
-            ]
-            shapes = f"{t}[{m},{k}]", f"{t}[{k},{n}]", f"{t}[{beside}]", f"{t}[{m},{n}]"
-            yield program(
-                f"({shapes[3]}, {shapes[3]}) tuple(r0, a)", *shapes, lines=[*lines, f"r0 = {shapes[3]} add(a, p3)"]
-            )
-
-
 def mixtures(sizes: Sequence[int]) -> Iterator[str]:
     """Kernels that compute in one width and write others."""
     for n in sizes:
@@ -153,15 +121,8 @@ def mixtures(sizes: Sequence[int]) -> Iterator[str]:
 
 
 def large() -> Iterator[str]:
-    """Kernels that pack operands into scratch memory, or go by blocks."""
+    """Kernels that go by blocks."""
     for t in ("f32", "f64", "bf16", "s8"):
-        for m, k, n in ((130, 300, 65), (65, 700, 129), (257, 129, 1), (2, 2050, 130)):
-            attributes = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
-            yield program(f"{t}[{m},{n}] dot(p0, p1), {attributes}", f"{t}[{m},{k}]", f"{t}[{k},{n}]")
-            attributes = "lhs_contracting_dims={0}, rhs_contracting_dims={1}"
-            yield program(f"{t}[{m},{n}] dot(p0, p1), {attributes}", f"{t}[{k},{m}]", f"{t}[{n},{k}]")
-        attributes = "lhs_contracting_dims={0}, rhs_contracting_dims={0}"
-        yield program(f"{t}[19,35] dot(p0, p1), {attributes}", f"{t}[4501,19]", f"{t}[4501,35]")
         yield program(f"{t}[65,129] transpose(p0), dimensions={{1,0}}", f"{t}[129,65]")
         for result, dimension in ((f"{t}[2049]", 0), (f"{t}[70]", 1)):
             call = f"{result} reduce(p0, p1), dimensions={{{dimension}}}, to_apply=f"
@@ -248,71 +209,6 @@ def gaps(sizes: Sequence[int]) -> Iterator[str]:
                     yield program(call, f"{t}[{n},5]", f"{t}[]", lines=[between], functions=add)
 
 
-def convolutions(sizes: Sequence[int]) -> Iterator[str]:
-    """Along features and along space, dense and by groups, with borders."""
-    for n in sizes:
-        for t in NUMBERS:
-            dense = "window={size=3 pad=1_1}, dim_labels="
-            yield program(f"{t}[2,5,{n}] convolution(p0, p1), {dense}b0f_0io->b0f", f"{t}[2,5,3]", f"{t}[3,3,{n}]")
-            yield program(f"{t}[2,3,{n}] convolution(p0, p1), {dense}bf0_oi0->bf0", f"{t}[2,5,{n}]", f"{t}[3,5,3]")
-            if n:
-                groups = f"{dense}b0f_0io->b0f, feature_group_count={n}"
-                yield program(f"{t}[1,6,{n}] convolution(p0, p1), {groups}", f"{t}[1,6,{n}]", f"{t}[3,1,{n}]")
-        for t in ("f32", "bf16", "s32") if n else ():
-            # Large enough to be products of matrices: features, pixels and terms in vectors and packed operands.
-            apart = "window={size=3 stride=2}, dim_labels="
-            yield program(f"{t}[9,24,{n}] convolution(p0, p1), {apart}b0f_0io->b0f", f"{t}[9,49,18]", f"{t}[3,18,{n}]")
-            yield program(
-                f"{t}[2,40,{n}] convolution(p0, p1), {apart}bf0_oi0->bf0", f"{t}[2,18,{2 * n + 1}]", f"{t}[40,18,3]"
-            )
-            halves = f"{apart}b0f_0io->b0f, feature_group_count=2"
-            yield program(f"{t}[9,24,{2 * n}] convolution(p0, p1), {halves}", f"{t}[9,49,36]", f"{t}[3,18,{2 * n}]")
-            plain = "window={size=24}, dim_labels=f0b_i0o->0bf"
-            yield program(f"{t}[3,{n},30] convolution(p0, p1), {plain}", f"{t}[9,26,{n}]", f"{t}[9,24,30]")
-            # Read where they lie, run after run.
-            image = "window={size=20x20}, dim_labels=f01b_i01o->01bf"
-            yield program(f"{t}[3,2,{n},30] convolution(p0, p1), {image}", f"{t}[3,22,21,{n}]", f"{t}[3,20,20,30]")
-            # Pixels behind features, read where they lie, with what is between the rows.
-            rows = "window={size=3x3}, dim_labels=bf01_oi01->bf01"
-            yield program(f"{t}[2,23,4,{n}] convolution(p0, p1), {rows}", f"{t}[2,18,6,{n + 2}]", f"{t}[23,18,3,3]")
-            narrow = "window={size=3x7 stride=2x2}, dim_labels=b01f_01io->b01f"
-            yield program(f"{t}[2,5,14,{n}] convolution(p0, p1), {narrow}", f"{t}[2,11,33,3]", f"{t}[3,7,3,{n}]")
-            yield program(f"{t}[2,5,17,{n}] convolution(p0, p1), {narrow}", f"{t}[2,11,39,4]", f"{t}[3,7,4,{n}]")
-            # Kernels backwards.
-            back = "window={size=3x3 rhs_reversal=1x1}, dim_labels="
-            yield program(
-                f"{t}[2,23,4,{n}] convolution(p0, p1), {back}bf01_io01->bf01", f"{t}[2,18,6,{n + 2}]", f"{t}[18,23,3,3]"
-            )
-            yield program(
-                f"{t}[2,9,4,{n}] convolution(p0, p1), {back}b01f_01oi->b01f", f"{t}[2,11,6,18]", f"{t}[3,3,{n},18]"
-            )
-
-
-def groups(sizes: Sequence[int]) -> Iterator[str]:
-    """Convolutions of few features a group, and gradients of their kernels, in either order of dimensions."""
-    for n in filter(None, sizes):
-        for t in NUMBERS:
-            for side, step in ((3, 1), (9, 2)):
-                same = f"window={{size=2x{side} stride=1x{step} pad=1_0x2_2}}, dim_labels="
-                for outputs, inputs in ((1, 1), (2, 1), (3, 2)):
-                    by = f"feature_group_count={n}"
-                    width = (16 + 4 - side) // step + 1
-                    call = f"{t}[1,3,{width},{n * outputs}] convolution(p0, p1), {same}b01f_01io->b01f, {by}"
-                    yield program(call, f"{t}[1,3,16,{n * inputs}]", f"{t}[2,{side},{inputs},{n * outputs}]")
-                    width = (n + 8 + 4 - side) // step + 1
-                    call = f"{t}[2,{2 * outputs},3,{width}] convolution(p0, p1), {same}bf01_oi01->bf01, "
-                    call += "feature_group_count=2"
-                    yield program(call, f"{t}[2,{2 * inputs},3,{n + 8}]", f"{t}[{2 * outputs},{inputs},2,{side}]")
-            holes = "window={size=3x3 pad=1_1x2_1 lhs_dilate=2x3}, dim_labels=b01f_01io->b01f"
-            call = f"{t}[1,3,{3 * n - 1},5] convolution(p0, p1), {holes}, feature_group_count=5"
-            yield program(call, f"{t}[1,2,{n},5]", f"{t}[3,3,1,5]")
-            back = f"window={{size=3x12 pad=1_1x1_1}}, dim_labels=f01b_i01o->01bf, batch_group_count={n}"
-            yield program(f"{t}[3,3,1,{n}] convolution(p0, p1), {back}", f"{t}[2,3,12,{n}]", f"{t}[2,3,12,{n}]")
-            back = "window={size=3x12 pad=1_1x1_1}, dim_labels=fb01_io01->bf01, batch_group_count=2"
-            sizes_of = f"{t}[2,2,3,{n + 11}]", f"{t}[2,2,3,12]"
-            yield program(f"{t}[1,2,3,{n + 2}] convolution(p0, p1), {back}", *sizes_of)
-
-
 def systems(sizes: Sequence[int]) -> Iterator[str]:
     """Factors, NaN since nothing is positive definite here, and triangular systems from either side.
 
@@ -366,7 +262,7 @@ def splits(sizes: Sequence[int]) -> Iterator[str]:
                 yield program(f"{shape} add(b, p0)", shape, f"{t}[]", lines=padded)
 
 
-FAMILIES = (reductions, moves, products, layers, mixtures, orders, windows, gaps, convolutions, groups, systems, splits)
+FAMILIES = (reductions, moves, mixtures, orders, windows, gaps, systems, splits)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -375,7 +271,7 @@ def test_kernels_stay_in_their_arrays(
 ) -> None:
     chosen = sample(list(family(USUAL_SIZES)), isa, 36)
     run_guarded(
-        [make_kernel(text, whole=True) for text in chosen], isa=isa, optimize=family in (layers, mixtures, splits, gaps)
+        [make_kernel(text, whole=True) for text in chosen], isa=isa, optimize=family in (mixtures, splits, gaps)
     )
 
 
@@ -515,7 +411,7 @@ def test_kernels_of_many_sizes_stay_in_their_arrays(
 ) -> None:
     texts = list(family([size]))
     kernels = [make_kernel(text, whole=True) for text in sample(texts, isa, len(texts))]
-    run_guarded(kernels, isa=isa, optimize=family in (layers, mixtures, splits, gaps))
+    run_guarded(kernels, isa=isa, optimize=family in (mixtures, splits, gaps))
 
 
 def test_operations_stay_in_their_arrays(
