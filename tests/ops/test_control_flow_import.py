@@ -129,6 +129,10 @@ def test_what_is_neither_a_loop_nor_a_branch_is_refused_by_name(nodes: list[str]
         ([given("x"), node("s", "Switch", "x")], "'s' .Switch. has 1 inputs, expected 2"),
         ([given("x"), node("a", "Enter", "x")], "'a' .Enter. has no attribute 'frame_name'"),
         ([node("v", "VariableV2")], "'v' .VariableV2. has no attribute 'dtype'"),
+        (
+            [given("p", "DT_BOOL"), given("x"), node("s", "Switch", "x p"), node("m", "Merge", "s:2 s")],
+            "'m' .Merge. takes output 2 of 's' .Switch., which has 2",
+        ),
     ],
 )
 def test_nodes_that_lack_something_or_need_themselves(nodes: list[str], said: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 
 from xlalite.backends.codegen.llvm.control_flow import ControlFlow
 from xlalite.backends.codegen.llvm.emitter import AS_WRITTEN, BRIEF
@@ -95,8 +96,7 @@ class ModuleBuilder(ModuleSymbols):
         self.on_shared_text: Callable[[str], None] | None = None
         self._functions: list[FunctionBuilder] = []
         self._shared_texts: dict[str, str] = {}
-        self._complete: list[FunctionBuilder] = []
-        self._complete_lines = 0
+        self._complete: dict[bool, list[FunctionBuilder]] = {True: [], False: []}
         self._early_lines = 0
         self._early: dict[FunctionBuilder, None] = {}
         self._early_texts: list[str] = []
@@ -227,6 +227,8 @@ class ModuleBuilder(ModuleSymbols):
     def cut(self, first: int, most_lines: int) -> list[str]:
         """Pieces of `texts` that are ready before all functions are written, callers behind callees; mostly none yet.
 
+        Functions that are as written call no others of the module that are not.
+
         Args:
             first: Number of a function; this one and all that were begun later are complete, and call no others that
                 are not.
@@ -240,14 +242,18 @@ class ModuleBuilder(ModuleSymbols):
         for function in _callees_first(complete) if len(complete) > 1 else complete:
             if function.is_brief or function.is_internal:
                 continue
-            self._complete.append(function)
-            self._complete_lines += function.line_count
-            part = (self._complete_lines + self._early_lines) // _FEW_EARLY_PIECES
+            waiting = self._complete[function.is_as_written]
+            waiting.append(function)
+            lines = sum(one.line_count for one in waiting)
+            part = (lines + self._early_lines) // _FEW_EARLY_PIECES
             fewest = max(_LINES_WORTH_A_PIECE, 1 << part.bit_length()) if self._early_lines else _LINES_WORTH_A_START
-            if self._complete_lines >= min(most_lines, fewest):
-                pieces.append(self._complete)
-                self._early_lines += self._complete_lines
-                self._complete, self._complete_lines = [], 0
+            if lines >= min(most_lines, fewest):
+                # What is not as written may call what is.
+                ready = [self._complete[True]] if function.is_as_written else [*self._complete.values()]
+                pieces += filter(None, map(list, ready))
+                self._early_lines += sum(one.line_count for one in chain.from_iterable(ready))
+                for each in ready:
+                    each.clear()
         texts = self._piece_texts(pieces) if pieces else []
         for piece in pieces:
             self._early.update(dict.fromkeys(piece))
@@ -262,8 +268,10 @@ class ModuleBuilder(ModuleSymbols):
     def texts(self, most_lines: int, threads: int = 1) -> list[str]:
         """The module as one LLVM module, or as several of about so many lines each that are to be linked together.
 
-        Constants and short internal functions stand in every piece that names them. Brief functions are apart from the
-        others, but few calls beside one other piece are less work than a module.
+        Constants and short internal functions stand in every piece that names them. Functions that LLVM's passes leave
+        as they are, and others, are apart: those passes may choose which multiplications and additions become one
+        operation, and what is compiled together depends on the threads. Brief functions are apart from both, but few
+        calls beside one other piece are less work than a module.
         Where several threads are to have some of the others, pieces are shorter, and such as other modules may have,
         too: what everybody may call, as the entry, is apart, and where a piece ends depends on the functions around
         more than on all before.
@@ -284,7 +292,7 @@ class ModuleBuilder(ModuleSymbols):
                 if function.line_count >= _LINES_WORTH_A_CALL:
                     function.share()
         pieces: list[list[FunctionBuilder]] = [[]]
-        ordered = sorted(self._functions, key=lambda function: not function.is_brief)
+        ordered = sorted(self._functions, key=lambda function: (not function.is_brief, not function.is_as_written))
         most_brief_lines = max(most_lines, _FEW_BRIEF_LINES)
         room = most_brief_lines if ordered[0].is_brief else most_lines
         for function in ordered:
@@ -295,6 +303,7 @@ class ModuleBuilder(ModuleSymbols):
             if last is not function and (
                 room < function.line_count
                 or last.is_brief is not function.is_brief
+                or (last.is_as_written is not function.is_as_written and not function.is_brief)
                 or (threads > 1 and ends_early and not function.is_brief)
             ):
                 pieces.append([])

@@ -20,7 +20,7 @@ from xlalite.hlo.numerics import elimination, reflections, spectra
 from xlalite.hlo.numerics.rounding import AnyArray
 from xlalite.hlo.ops.asynchronous import zero_value
 from xlalite.hlo.ops.evaluation.accumulation import narrow, widen
-from xlalite.hlo.ops.rules.lapack_calls import LAPACK_TYPES, Options, read_options
+from xlalite.hlo.ops.rules.lapack_calls import LAPACK_TYPES, Options, letter_of, read_options
 from xlalite.hlo.ops.rules.shapes import array_value
 from xlalite.hlo.surroundings.custom_calls import custom_call
 from xlalite.hlo.types.literal import Value
@@ -34,11 +34,14 @@ def _letter(options: Options, name: str) -> str:
     """An option that is a letter.
 
     Raises:
-        EvaluationError: It is not there.
+        EvaluationError: It is not there, or is none.
     """
     if name not in options:
         raise EvaluationError(f"backend_config: found options {sorted(options)}, expected {name!r} among them")
-    return chr(options[name])
+    letter = letter_of(options, name)
+    if not letter.isalpha():
+        raise EvaluationError(f"backend_config: {name} is {options[name]}, expected a letter")
+    return letter
 
 
 def _routine(name: str, types: str, ranks: tuple[int, ...]) -> Callable[[Routine], Routine]:

@@ -18,7 +18,8 @@ Dims = tuple[int, ...]
 LAPACK_TYPES = {"s": DType.F32, "d": DType.F64, "c": DType.C64, "z": DType.C128}
 
 _TARGET = r"lapack_([sdcz])(\w+)_ffi"
-_OPTION = r"(\w+)\s*=\s*(-?\d+|true|false)"
+_OPTION = r"(\w+)\s*=\s*(-?\d{1,20}(?!\d)|true|false)"
+_CHARACTERS = 128
 _SAME = {"ungqr": "orgqr", "unmqr": "ormqr", "heevd": "syevd", "gesvd": "gesdd", "hetrd": "sytrd"}
 _COMPLEX = {DType.F32: DType.C64, DType.F64: DType.C128}
 
@@ -43,7 +44,7 @@ class LapackCall:
 
     def letter(self, name: str) -> str:
         """An option that is a letter; none if it is not there."""
-        return chr(self.options.get(name, 0))
+        return letter_of(self.options, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +112,17 @@ def read_options(instruction: HloInstruction) -> Options:
     return {name: words[text] if text in words else int(text) for name, text in found}
 
 
+def letter_of(options: Options, name: str) -> str:
+    """The letter whose number an option is; the character 0 if it is not there, or is the number of none."""
+    number = options.get(name, 0)
+    return chr(number) if 0 <= number < _CHARACTERS else chr(0)
+
+
 def _triangular_solution(sizes: tuple[Dims, ...], options: Options) -> tuple[tuple[Dims, ...], ...]:
     (rows, columns), rhs = sizes
     is_left = options.get("side") == ord("L")
     has_letters = all(
-        chr(options.get(name, 0)) in letters
+        letter_of(options, name) in letters
         for name, letters in (("side", "LR"), ("uplo", "LU"), ("trans_x", "NTC"), ("diag", "NU"))
     )
     return ((rhs,),) if has_letters and rows == columns == rhs[0 if is_left else 1] else ()
@@ -123,18 +130,18 @@ def _triangular_solution(sizes: tuple[Dims, ...], options: Options) -> tuple[tup
 
 def _cholesky_factor(sizes: tuple[Dims, ...], options: Options) -> tuple[tuple[Dims, ...], ...]:
     ((rows, columns),) = sizes
-    return (((rows, rows), ()),) if rows == columns and chr(options.get("uplo", 0)) in "LU" else ()
+    return (((rows, rows), ()),) if rows == columns and letter_of(options, "uplo") in "LU" else ()
 
 
 def _eigenvalues(sizes: tuple[Dims, ...], options: Options) -> tuple[tuple[Dims, ...], ...]:
     ((rows, columns),) = sizes
-    has_letters = chr(options.get("uplo", 0)) in "LU" and chr(options.get("mode", 0)) in "NV"
+    has_letters = letter_of(options, "uplo") in "LU" and letter_of(options, "mode") in "NV"
     return (((rows, rows), (rows,), ()),) if has_letters and rows == columns else ()
 
 
 def _singular_values(sizes: tuple[Dims, ...], options: Options) -> tuple[tuple[Dims, ...], ...]:
     """All vectors, or as many as there are values; with neither, callers declare one or the other."""
-    ((rows, columns),), mode = sizes, chr(options.get("mode", 0))
+    ((rows, columns),), mode = sizes, letter_of(options, "mode")
     k = min(rows, columns)
     forms = {
         letter: ((rows, columns), (k,), (rows, left), (right, columns), ())
@@ -167,7 +174,7 @@ def _hessenberg(sizes: tuple[Dims, ...], options: Options) -> tuple[tuple[Dims, 
 
 def _tridiagonal(sizes: tuple[Dims, ...], options: Options) -> tuple[tuple[Dims, ...], ...]:
     ((rows, columns),) = sizes
-    is_one = chr(options.get("uplo", 0)) in "LU" and rows == columns
+    is_one = letter_of(options, "uplo") in "LU" and rows == columns
     return (((rows, rows), (rows,), (rows - 1,), (rows - 1,), ()),) if is_one else ()
 
 
@@ -178,7 +185,7 @@ def _pivoted_factors(sizes: tuple[Dims, ...], options: Options) -> tuple[tuple[D
 
 def _schur_form(sizes: tuple[Dims, ...], options: Options, parts_of_values: int = 2) -> tuple[tuple[Dims, ...], ...]:
     ((rows, columns),) = sizes
-    is_one = chr(options.get("mode", 0)) in "NV" and options.get("sort", ord("N")) == ord("N") and rows == columns
+    is_one = letter_of(options, "mode") in "NV" and options.get("sort", ord("N")) == ord("N") and rows == columns
     return (((rows, rows),) * 2 + ((rows,),) * parts_of_values + ((), ()),) if is_one else ()
 
 
@@ -186,7 +193,7 @@ def _general_eigenvalues(
     sizes: tuple[Dims, ...], options: Options, parts_of_values: int = 2
 ) -> tuple[tuple[Dims, ...], ...]:
     ((rows, columns),) = sizes
-    letters = [chr(options.get(name, 0)) for name in ("compute_left", "compute_right")]
+    letters = [letter_of(options, name) for name in ("compute_left", "compute_right")]
     is_one = all(letter in "NV" for letter in letters) and rows == columns
     return (((rows,),) * parts_of_values + ((rows, rows),) * 2 + ((),),) if is_one else ()
 

@@ -129,7 +129,8 @@ def check(nodes: Nodes) -> None:
     """Makes sure that what this package follows from node to node is there, and comes to an end.
 
     Raises:
-        InvalidArgumentError: a node lacks inputs or attributes, or needs itself other than in the next iteration.
+        InvalidArgumentError: a node lacks inputs or attributes, takes an output that a switch does not have, or needs
+            itself other than in the next iteration.
     """
     for node in nodes.values():
         count, attrs = _NEEDS.get(node.op, (0, ()))
@@ -139,6 +140,11 @@ def check(nodes: Nodes) -> None:
         missing = [name for name in attrs if name not in node.attrs]
         if missing:
             raise InvalidArgumentError(None, None, f"node {node.name!r} ({node.op}) has no attribute {missing[0]!r}")
+        for name, output in node.data:
+            if output > 1 and name in nodes and nodes[name].op in SWITCHES:
+                giver = f"{name!r} ({nodes[name].op})"
+                message = f"node {node.name!r} ({node.op}) takes output {output} of {giver}, which has 2"
+                raise InvalidArgumentError(None, None, message)
     _, endless = _ordered(nodes)
     if endless:
         raise InvalidArgumentError(None, None, f"node {endless[0]!r} needs itself, not only in the next iteration")

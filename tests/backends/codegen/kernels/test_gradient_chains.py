@@ -42,6 +42,8 @@ FINISHED = (
   ROOT""",
     )
 )
+ROWS_OF_BOTH = "lhs_contracting_dims={1,2}, rhs_batch_dims={0}, rhs_contracting_dims={1,2}"
+ROWS_BETWEEN = ROWS_OF_BOTH.replace("{1,2}", "{1,3}", 1)
 
 
 def gradient(*sizes: int, middle: str = SCALED, end: str = GRADIENT) -> str:
@@ -127,6 +129,31 @@ def test_what_is_multiplied_with_rows_may_lie_apart(outer: int, inner: int, chec
     wide = f"wide = f32[5,{outer},200,{inner}] parameter(4)\n  dv = f32[5,{outer},{inner},300] dot(wide, p)"
     text = f"{head}{wide}, lhs_batch_dims={{0}}, lhs_contracting_dims={{2}}{tail}"
     check(text, *arguments(text, rng), ulps=64)
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner", "expected"),
+    [(3, 64, ["a second product goes through the rows in another order", *JOINED]), (12, 16, JOINED)],
+    ids=["read where it lies", "packed"],
+)
+def test_blocks_need_not_end_where_runs_of_terms_do(
+    outer: int, inner: int, expected: list[str], check, kernels, rng
+) -> None:
+    """The terms of what is multiplied with the rows lie in two dimensions, between which is that of the result."""
+    text = gradient(6, outer * inner, 300, 24, 40, end=RIGHT).replace("dot(w, p)", "dot(wide, p)")
+    for old, new in (
+        (f"[6,{outer * inner}", f"[6,{outer},{inner}"),
+        ("lhs_contracting_dims={2}", "lhs_contracting_dims={3}"),
+        ("lhs_contracting_dims={1}, rhs_batch_dims={0}, rhs_contracting_dims={1}", ROWS_OF_BOTH),
+        (f"dot(wide, p), lhs_batch_dims={{0}}, {ROWS_OF_BOTH}", f"dot(wide, p), lhs_batch_dims={{0}}, {ROWS_BETWEEN}"),
+        ("dimensions={0,1}\n", "dimensions={0,1,2}\n"),
+        ("dimensions={2}, to_apply", "dimensions={3}, to_apply"),
+        ("  dv =", f"  wide = f32[6,{outer},40,{inner}] parameter(4)\n  dv ="),
+    ):
+        text = text.replace(old, new)
+    executable = check(text, *arguments(text, rng), ulps=64)
+    assert reasons(executable) == expected
+    assert "chain" in kernels(executable)
 
 
 def test_few_products_sum_over_rows_apart(check, kernels, rng) -> None:

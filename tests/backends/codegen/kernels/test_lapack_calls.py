@@ -256,6 +256,9 @@ def test_triangular_systems_are_those_of_hlo(
     [
         (lu("f32", (4, 4)).replace("s32[4]", "s32[3]"), "array of size 4"),
         (cholesky("f32", (4, 4), "L").replace("uplo", "up"), "'uplo'"),
+        (cholesky("f32", (4, 4), "L").replace("76", "2147483648"), "uplo is 2147483648, expected a letter"),
+        (cholesky("f32", (4, 4), "L").replace("76", "-1"), "uplo is -1, expected a letter"),
+        (cholesky("f32", (4, 4), "L").replace("76", "7" * 5000), "'uplo'"),
         (lu("f32", (4, 4)).replace("lapack_s", "lapack_q"), "lapack_qgetrf_ffi"),
     ],
 )

@@ -4,7 +4,7 @@ import dataclasses
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,7 +13,7 @@ import pytest
 from nested_arrays import leaves
 
 from xlalite.backends.arguments import nested_value
-from xlalite.backends.codegen.llvm import TargetInfo
+from xlalite.backends.codegen.llvm import TargetInfo, target
 from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -46,19 +46,21 @@ class Kernel:
 class GuardedRun:
     """Runs kernels in a process of its own, and starts another one when a kernel's fault ends it."""
 
-    def __init__(self, *arguments: str) -> None:
-        """Starts no process yet; it will have these arguments."""
-        self._arguments = arguments
+    def __init__(self, cache_bytes: Sequence[int]) -> None:
+        """Starts no process yet; it will compile for these caches."""
+        self._cache_bytes = cache_bytes
         self._process: subprocess.Popen[bytes] | None = None
         self.kernels = 0
 
-    def __call__(self, kernels: Sequence[Kernel], *, isa: str = "", optimize: bool = False) -> None:
+    def __call__(
+        self, kernels: Sequence[Kernel], *, isa: str = "", optimize: bool = False, kinds: Collection[str] = ()
+    ) -> None:
         """Asserts that each kernel gives what the evaluator gives and touches nothing but its arrays.
 
-        Without `optimize`, each instruction is a kernel of its own.
+        Without `optimize`, each instruction is a kernel of its own. With `kinds`, there are none but of these.
         """
         for start in range(0, len(kernels), _BATCH):
-            fault = self._first_fault(kernels[start : start + _BATCH], isa, optimize)
+            fault = self._first_fault(kernels[start : start + _BATCH], isa, optimize, kinds)
             assert fault is None, f"isa {isa or 'of this machine'}: {fault}"
         self.kernels += len(kernels)
 
@@ -68,10 +70,10 @@ class GuardedRun:
             self._process.communicate()
             self._process = None
 
-    def _first_fault(self, kernels: Sequence[Kernel], isa: str, optimize: bool) -> str | None:
+    def _first_fault(self, kernels: Sequence[Kernel], isa: str, optimize: bool, kinds: Collection[str]) -> str | None:
         """What is wrong with one of the kernels, found by running all at once, and halves of them if something is."""
         try:
-            problem = self._problem(kernels, isa, optimize)
+            problem = self._problem(kernels, isa, optimize, kinds)
         except (AssertionError, RuntimeError, ChildProcessError) as error:
             problem = str(error)
         if not problem:
@@ -80,15 +82,18 @@ class GuardedRun:
             return f"{kernels[0].text}\n{problem}"
         middle = len(kernels) // 2
         for half in (kernels[:middle], kernels[middle:]):
-            fault = self._first_fault(half, isa, optimize)
+            fault = self._first_fault(half, isa, optimize, kinds)
             if fault is not None:
                 return fault
         return f"{len(kernels)} kernels, only together: {problem}"
 
-    def _problem(self, kernels: Sequence[Kernel], isa: str, optimize: bool) -> str:
+    def _problem(self, kernels: Sequence[Kernel], isa: str, optimize: bool, kinds: Collection[str]) -> str:
         modules = [parse(kernel.text) for kernel in kernels]
         flat = [leaf for kernel in kernels for argument in kernel.arguments for leaf in leaves(argument)]
-        results, overruns = self._ask((join_modules(modules).to_string("short_parsable"), isa, optimize, flat))
+        results, overruns, found_kinds = self._ask(
+            (join_modules(modules).to_string("short_parsable"), isa, optimize, flat)
+        )
+        assert not kinds or found_kinds == set(kinds), f"kernels of the kinds {sorted(found_kinds)}"
         arrays = iter(results)
         for kernel, module in zip(kernels, modules, strict=True):
             found = nested_value(module.entry_computation.root.shape, arrays)
@@ -99,13 +104,13 @@ class GuardedRun:
 
     def on_devices(self, text: str, arguments: Sequence[Sequence[np.ndarray]], isa: str) -> list[np.ndarray]:
         """The results of a program on all its devices, of which each has memory of its own."""
-        results, overruns = self._ask((text, isa, True, [array for given in arguments for array in given]))
+        results, overruns, _ = self._ask((text, isa, True, [array for given in arguments for array in given]))
         assert not overruns, f"isa {isa or 'of this machine'}: {text}\n{'; '.join(overruns)}"
         return results
 
-    def _ask(self, request: object) -> tuple[list[np.ndarray], list[str]]:
+    def _ask(self, request: object) -> tuple[list[np.ndarray], list[str], set[str]]:
         if self._process is None:
-            command = [sys.executable, str(Path(__file__).with_name("worker.py")), *self._arguments]
+            command = [sys.executable, str(Path(__file__).with_name("worker.py")), *map(str, self._cache_bytes)]
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         process = self._process
         assert process.stdin is not None
@@ -161,7 +166,7 @@ def join_modules(modules: Sequence[HloModule]) -> HloModule:
 @pytest.fixture(scope="session")
 def run_guarded() -> Iterator[GuardedRun]:
     """Runs kernels between guard pages."""
-    run = GuardedRun()
+    run = GuardedRun(target.host_cache_bytes())
     yield run
     run.close()
 
@@ -169,7 +174,7 @@ def run_guarded() -> Iterator[GuardedRun]:
 @pytest.fixture(scope="session")
 def run_streaming() -> Iterator[GuardedRun]:
     """The same on a machine whose last cache holds a byte: kernels store whatever they may past it."""
-    run = GuardedRun("1")
+    run = GuardedRun((*target.host_cache_bytes()[:2], 1))
     yield run
     run.close()
 
@@ -214,7 +219,7 @@ def record_kernel() -> Callable[[Any, DType, str], Kernel]:
     return make
 
 
-def isas() -> list[str]:
+def widths() -> list[str]:
     """An instruction set for each width of vectors that this machine has; empty on machines other than x86-64."""
     host = TargetInfo.host()
     if not host.triple.startswith("x86_64"):
@@ -223,6 +228,10 @@ def isas() -> list[str]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Runs a test that takes `isa` once for each width of vectors."""
+    """Runs a test that takes `isa` once for each width of vectors, and one that takes `product_isa` on all of the
+    machine, too, which may have instructions for products.
+    """
     if "isa" in metafunc.fixturenames:
-        metafunc.parametrize("isa", isas())
+        metafunc.parametrize("isa", widths())
+    if "product_isa" in metafunc.fixturenames:
+        metafunc.parametrize("product_isa", dict.fromkeys((*widths(), "")))

@@ -3,37 +3,18 @@
 Sizes leave 0, 1, 2 ... elements beyond full vectors; 65 leaves one, whatever the width.
 """
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from computed_operands import OPERANDS, product_of_computed
+from kernel_programs import MANY_SIZES, NUMBERS, USUAL_SIZES, combiner, program, sample
 from nested_arrays import leaves
 
 from xlalite.hlo.types.dtype import DType
 
-USUAL_SIZES = (65, 3, 17)
-MANY_SIZES = (0, 1, 2, 3, 4, 5, 7, 8, 9, *(k * 16 + left for k in (1, 2, 3, 4, 6, 8, 12) for left in (-1, 0, 1)))
-"""0, 1, 2 and 3 vectors of any width, with an element more and less."""
 EACH_KIND = ("pred", "s4", "u8", "bf16", "s32", "f64", "c64", "c128", "f8e5m2")
-NUMBERS = ("f32", "f64", "bf16", "f16", "s8", "u16", "s32", "s64")
-
-
-def program(result: str, *parameters: str, lines: Sequence[str] = (), functions: str = "") -> str:
-    """A module with parameters p0, p1 ... of given shapes; the result is `shape operation`."""
-    inputs = [f"p{number} = {shape} parameter({number})" for number, shape in enumerate(parameters)]
-    body = "\n".join(f"  {line}" for line in (*inputs, *lines, f"ROOT r = {result}"))
-    return f"HloModule m\n{functions}ENTRY e {{\n{body}\n}}\n"
-
-
-def combiner(name: str, operation: str, dtype: str) -> str:
-    return (
-        f"{name} {{\n  a = {dtype}[] parameter(0)\n  b = {dtype}[] parameter(1)\n"
-        f"  ROOT c = {dtype}[] {operation}(a, b)\n}}\n"
-    )
 
 
 def greatest(dtype: str) -> str:
@@ -122,33 +103,6 @@ def moves(sizes: Sequence[int]) -> Iterator[str]:
                 yield program(f"{line} iota(), iota_dimension=0")
 
 
-def products(sizes: Sequence[int]) -> Iterator[str]:
-    alike = ((t, t, t) for t in NUMBERS)
-    mixed = (("u4", "s8", "s32"), ("s8", "s16", "s32"), ("bf16", "f32", "f32"), ("f64", "s8", "f64"))
-    for n, (a, b, t) in itertools.product(sizes, (*alike, *mixed)):
-        for m, k in ((n, 3), (3, n), (2, 2), (1, n)):
-            attributes = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
-            yield program(f"{t}[{m},{n}] dot(p0, p1), {attributes}", f"{a}[{m},{k}]", f"{b}[{k},{n}]")
-            attributes = "lhs_contracting_dims={0}, rhs_contracting_dims={1}"
-            yield program(f"{t}[{m},{n}] dot(p0, p1), {attributes}", f"{a}[{k},{m}]", f"{b}[{n},{k}]")
-
-
-def layers(sizes: Sequence[int]) -> Iterator[str]:
-    """Products with what follows them: arrays along columns, along rows, of all elements, and scalars."""
-    for n, t in itertools.product(sizes, NUMBERS):
-        for (m, k), (own, dims) in itertools.product(((7, 3), (1, 20), (45, 300)), (("n", "1"), ("m", "0"), ("", ""))):
-            beside = own.replace("m", str(m)).replace("n", str(n))
-            lines = [
-                f"d = {t}[{m},{n}] dot(p0, p1), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}",
-                f"b = {t}[{m},{n}] broadcast(p2), dimensions={{{dims}}}",
-                f"a = {t}[{m},{n}] add(d, b)",
-            ]
-            shapes = f"{t}[{m},{k}]", f"{t}[{k},{n}]", f"{t}[{beside}]", f"{t}[{m},{n}]"
-            yield program(
-                f"({shapes[3]}, {shapes[3]}) tuple(r0, a)", *shapes, lines=[*lines, f"r0 = {shapes[3]} add(a, p3)"]
-            )
-
-
 def mixtures(sizes: Sequence[int]) -> Iterator[str]:
     """Kernels that compute in one width and write others."""
     for n in sizes:
@@ -167,15 +121,8 @@ def mixtures(sizes: Sequence[int]) -> Iterator[str]:
 
 
 def large() -> Iterator[str]:
-    """Kernels that pack operands into scratch memory, or go by blocks."""
+    """Kernels that go by blocks."""
     for t in ("f32", "f64", "bf16", "s8"):
-        for m, k, n in ((130, 300, 65), (65, 700, 129), (257, 129, 1), (2, 2050, 130)):
-            attributes = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
-            yield program(f"{t}[{m},{n}] dot(p0, p1), {attributes}", f"{t}[{m},{k}]", f"{t}[{k},{n}]")
-            attributes = "lhs_contracting_dims={0}, rhs_contracting_dims={1}"
-            yield program(f"{t}[{m},{n}] dot(p0, p1), {attributes}", f"{t}[{k},{m}]", f"{t}[{n},{k}]")
-        attributes = "lhs_contracting_dims={0}, rhs_contracting_dims={0}"
-        yield program(f"{t}[19,35] dot(p0, p1), {attributes}", f"{t}[4501,19]", f"{t}[4501,35]")
         yield program(f"{t}[65,129] transpose(p0), dimensions={{1,0}}", f"{t}[129,65]")
         for result, dimension in ((f"{t}[2049]", 0), (f"{t}[70]", 1)):
             call = f"{result} reduce(p0, p1), dimensions={{{dimension}}}, to_apply=f"
@@ -262,71 +209,6 @@ def gaps(sizes: Sequence[int]) -> Iterator[str]:
                     yield program(call, f"{t}[{n},5]", f"{t}[]", lines=[between], functions=add)
 
 
-def convolutions(sizes: Sequence[int]) -> Iterator[str]:
-    """Along features and along space, dense and by groups, with borders."""
-    for n in sizes:
-        for t in NUMBERS:
-            dense = "window={size=3 pad=1_1}, dim_labels="
-            yield program(f"{t}[2,5,{n}] convolution(p0, p1), {dense}b0f_0io->b0f", f"{t}[2,5,3]", f"{t}[3,3,{n}]")
-            yield program(f"{t}[2,3,{n}] convolution(p0, p1), {dense}bf0_oi0->bf0", f"{t}[2,5,{n}]", f"{t}[3,5,3]")
-            if n:
-                groups = f"{dense}b0f_0io->b0f, feature_group_count={n}"
-                yield program(f"{t}[1,6,{n}] convolution(p0, p1), {groups}", f"{t}[1,6,{n}]", f"{t}[3,1,{n}]")
-        for t in ("f32", "bf16", "s32") if n else ():
-            # Large enough to be products of matrices: features, pixels and terms in vectors and packed operands.
-            apart = "window={size=3 stride=2}, dim_labels="
-            yield program(f"{t}[9,24,{n}] convolution(p0, p1), {apart}b0f_0io->b0f", f"{t}[9,49,18]", f"{t}[3,18,{n}]")
-            yield program(
-                f"{t}[2,40,{n}] convolution(p0, p1), {apart}bf0_oi0->bf0", f"{t}[2,18,{2 * n + 1}]", f"{t}[40,18,3]"
-            )
-            halves = f"{apart}b0f_0io->b0f, feature_group_count=2"
-            yield program(f"{t}[9,24,{2 * n}] convolution(p0, p1), {halves}", f"{t}[9,49,36]", f"{t}[3,18,{2 * n}]")
-            plain = "window={size=24}, dim_labels=f0b_i0o->0bf"
-            yield program(f"{t}[3,{n},30] convolution(p0, p1), {plain}", f"{t}[9,26,{n}]", f"{t}[9,24,30]")
-            # Read where they lie, run after run.
-            image = "window={size=20x20}, dim_labels=f01b_i01o->01bf"
-            yield program(f"{t}[3,2,{n},30] convolution(p0, p1), {image}", f"{t}[3,22,21,{n}]", f"{t}[3,20,20,30]")
-            # Pixels behind features, read where they lie, with what is between the rows.
-            rows = "window={size=3x3}, dim_labels=bf01_oi01->bf01"
-            yield program(f"{t}[2,23,4,{n}] convolution(p0, p1), {rows}", f"{t}[2,18,6,{n + 2}]", f"{t}[23,18,3,3]")
-            narrow = "window={size=3x7 stride=2x2}, dim_labels=b01f_01io->b01f"
-            yield program(f"{t}[2,5,14,{n}] convolution(p0, p1), {narrow}", f"{t}[2,11,33,3]", f"{t}[3,7,3,{n}]")
-            yield program(f"{t}[2,5,17,{n}] convolution(p0, p1), {narrow}", f"{t}[2,11,39,4]", f"{t}[3,7,4,{n}]")
-            # Kernels backwards.
-            back = "window={size=3x3 rhs_reversal=1x1}, dim_labels="
-            yield program(
-                f"{t}[2,23,4,{n}] convolution(p0, p1), {back}bf01_io01->bf01", f"{t}[2,18,6,{n + 2}]", f"{t}[18,23,3,3]"
-            )
-            yield program(
-                f"{t}[2,9,4,{n}] convolution(p0, p1), {back}b01f_01oi->b01f", f"{t}[2,11,6,18]", f"{t}[3,3,{n},18]"
-            )
-
-
-def groups(sizes: Sequence[int]) -> Iterator[str]:
-    """Convolutions of few features a group, and gradients of their kernels, in either order of dimensions."""
-    for n in filter(None, sizes):
-        for t in NUMBERS:
-            for side, step in ((3, 1), (9, 2)):
-                same = f"window={{size=2x{side} stride=1x{step} pad=1_0x2_2}}, dim_labels="
-                for outputs, inputs in ((1, 1), (2, 1), (3, 2)):
-                    by = f"feature_group_count={n}"
-                    width = (16 + 4 - side) // step + 1
-                    call = f"{t}[1,3,{width},{n * outputs}] convolution(p0, p1), {same}b01f_01io->b01f, {by}"
-                    yield program(call, f"{t}[1,3,16,{n * inputs}]", f"{t}[2,{side},{inputs},{n * outputs}]")
-                    width = (n + 8 + 4 - side) // step + 1
-                    call = f"{t}[2,{2 * outputs},3,{width}] convolution(p0, p1), {same}bf01_oi01->bf01, "
-                    call += "feature_group_count=2"
-                    yield program(call, f"{t}[2,{2 * inputs},3,{n + 8}]", f"{t}[{2 * outputs},{inputs},2,{side}]")
-            holes = "window={size=3x3 pad=1_1x2_1 lhs_dilate=2x3}, dim_labels=b01f_01io->b01f"
-            call = f"{t}[1,3,{3 * n - 1},5] convolution(p0, p1), {holes}, feature_group_count=5"
-            yield program(call, f"{t}[1,2,{n},5]", f"{t}[3,3,1,5]")
-            back = f"window={{size=3x12 pad=1_1x1_1}}, dim_labels=f01b_i01o->01bf, batch_group_count={n}"
-            yield program(f"{t}[3,3,1,{n}] convolution(p0, p1), {back}", f"{t}[2,3,12,{n}]", f"{t}[2,3,12,{n}]")
-            back = "window={size=3x12 pad=1_1x1_1}, dim_labels=fb01_io01->bf01, batch_group_count=2"
-            sizes_of = f"{t}[2,2,3,{n + 11}]", f"{t}[2,2,3,12]"
-            yield program(f"{t}[1,2,3,{n + 2}] convolution(p0, p1), {back}", *sizes_of)
-
-
 def systems(sizes: Sequence[int]) -> Iterator[str]:
     """Factors, NaN since nothing is positive definite here, and triangular systems from either side.
 
@@ -380,7 +262,7 @@ def splits(sizes: Sequence[int]) -> Iterator[str]:
                 yield program(f"{shape} add(b, p0)", shape, f"{t}[]", lines=padded)
 
 
-FAMILIES = (reductions, moves, products, layers, mixtures, orders, windows, gaps, convolutions, groups, systems, splits)
+FAMILIES = (reductions, moves, mixtures, orders, windows, gaps, systems, splits)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -389,7 +271,7 @@ def test_kernels_stay_in_their_arrays(
 ) -> None:
     chosen = sample(list(family(USUAL_SIZES)), isa, 36)
     run_guarded(
-        [make_kernel(text, whole=True) for text in chosen], isa=isa, optimize=family in (layers, mixtures, splits, gaps)
+        [make_kernel(text, whole=True) for text in chosen], isa=isa, optimize=family in (mixtures, splits, gaps)
     )
 
 
@@ -476,111 +358,6 @@ def factorisations(sizes: Sequence[int]) -> Iterator[str]:
                 yield program(f"{c} custom-call(p0, p1, p2), {options}", tall, taus, c)
 
 
-def chains(sizes: Sequence[int]) -> Iterator[str]:
-    """Rows between two products, of numbers that are exact, too large for the second cache."""
-    for n in filter(None, sizes):
-        for t, (m, k) in itertools.product(("f32", "f64"), ((65, 3), (131, n + 1))):
-            batch = -(-(9 << 17) // (m * (n + 256) * DType(t).size_bytes))
-            scores, line = f"{t}[{batch},{m},{n + 256}]", f"{t}[{batch},{m}]"
-            attributes = "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims="
-            lines = [
-                f"s = {scores} dot(p0, p1), {attributes}{{2}}",
-                f"m = {line} reduce(s, p3), dimensions={{2}}, to_apply=f",
-                f"b = {scores} broadcast(m), dimensions={{0,1}}",
-                f"g = pred[{batch},{m},{n + 256}] compare(s, b), direction=EQ",
-                f"h = {scores} convert(g)",
-            ]
-            shapes = (f"{t}[{batch},{m},{k}]", f"{t}[{batch},{n + 256},{k}]", f"{t}[{batch},{n + 256},33]", f"{t}[]")
-            result = f"{t}[{batch},{m},33]"
-            product, functions = f"{result} dot(h, p2), {attributes}{{1}}", combiner("f", "maximum", t)
-            yield program(product, *shapes, lines=lines, functions=functions)
-            both = f"({result}, {scores}) tuple(o, h)"
-            yield program(both, *shapes, lines=[*lines, f"o = {product}"], functions=functions)
-
-
-def causal_chains(sizes: Sequence[int]) -> Iterator[str]:
-    """Softmax of scores of which a mask hides some, between two products too large for the second cache."""
-    for n in filter(None, sizes):
-        for t, m in itertools.product(("f32", "f64"), (65, 131)):
-            batch = -(-(9 << 17) // (m * (n + 256) * DType(t).size_bytes))
-            scores, line, places = f"{t}[{batch},{m},{n + 256}]", f"{t}[{batch},{m}]", f"[{m},{n + 256}]"
-            attributes = "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims="
-            lines = [
-                f"s = {scores} dot(p0, p1), {attributes}{{2}}",
-                *(f"{name} = s32{places} iota(), iota_dimension={d}" for d, name in enumerate("ij")),
-                f"c = pred{places} compare(i, j), direction=GE",
-                f"g = pred[{batch},{m},{n + 256}] broadcast(c), dimensions={{1,2}}",
-                f"l = {t}[] constant(-inf)",
-                f"w = {scores} broadcast(l), dimensions={{}}",
-                f"x = {scores} select(g, s, w)",
-                f"e = {scores} exponential(x)",
-                f"z = {t}[] constant(0)",
-                f"m = {line} reduce(e, z), dimensions={{2}}, to_apply=f",
-                f"b = {scores} broadcast(m), dimensions={{0,1}}",
-                f"h = {scores} divide(e, b)",
-            ]
-            shapes = (f"{t}[{batch},{m},3]", f"{t}[{batch},{n + 256},3]", f"{t}[{batch},{n + 256},33]")
-            product = f"{t}[{batch},{m},33] dot(h, p2), {attributes}{{1}}"
-            yield program(product, *shapes, lines=lines, functions=combiner("f", "add", t))
-
-
-def about_equal(found: object, expected: object) -> None:
-    """The exponential rounds as the evaluator's does not."""
-    np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=1e-5)
-
-
-def test_chains_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, isa: str) -> None:
-    kernels = [make_kernel(text, whole=True) for text in chains((1, 17))]
-    kernels += [replace(make_kernel(text, whole=True), check=about_equal) for text in causal_chains((1, 17))]
-    run_guarded(kernels, isa=isa, optimize=True)
-
-
-def computed_operands() -> Iterator[str]:
-    """Products that compute an operand of either side and direction, with a row or a term beyond whole vectors."""
-    for kind, side, contracted in itertools.product(OPERANDS, (0, 1), itertools.product((0, 1), repeat=2)):
-        for sizes in ((3, 65, 17), (65, 2, 33), (1, 17, 130)):
-            yield product_of_computed(kind, "f32", sizes, side=side, contracted=contracted)
-        yield product_of_computed(kind, "s8", (5, 65, 33), side=side, contracted=contracted, result="s32")
-        yield product_of_computed(kind, "bf16", (17, 33, 65), side=side, contracted=contracted, result="f32")
-
-
-def test_computed_operands_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, isa: str) -> None:
-    run_guarded([make_kernel(text, whole=True) for text in sample(list(computed_operands()), isa, 40)], isa=isa)
-
-
-@pytest.mark.slow
-def test_all_computed_operands_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, isa: str) -> None:
-    run_guarded([make_kernel(text, whole=True) for text in computed_operands()], isa=isa)
-
-
-def overlapping_tiles() -> Iterator[str]:
-    """Products whose last tile of rows begins in the one before, of left operands that lie either way."""
-    for t, m, n in itertools.product(("f32", "f64"), (65, 131), (17, 65)):
-        for contracted, lhs in ((1, f"{t}[{m},19]"), (0, f"{t}[19,{m}]")):
-            attributes = f"lhs_contracting_dims={{{contracted}}}, rhs_contracting_dims={{0}}"
-            yield program(f"{t}[{m},{n}] dot(p0, p1), {attributes}", lhs, f"{t}[19,{n}]")
-
-
-def test_overlapping_tiles_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, isa: str) -> None:
-    run_guarded([make_kernel(text, whole=True) for text in overlapping_tiles()], isa=isa, optimize=True)
-
-
-def partly_used_tiles() -> Iterator[str]:
-    """Products long enough for tiles that are told how many columns there are, or how long the sums are."""
-    for t, n in itertools.product(("f32", "f64", "s8", "s32"), (1, 15, 17, 34)):
-        for m, k in ((3, 70), (14, 70), (2, 301)):
-            for contracted, rhs in ((0, f"{t}[{k},{n}]"), (1, f"{t}[{n},{k}]")):
-                attributes = f"lhs_contracting_dims={{1}}, rhs_contracting_dims={{{contracted}}}"
-                yield program(f"{t}[{m},{n}] dot(p0, p1), {attributes}", f"{t}[{m},{k}]", rhs)
-        attributes = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
-        yield program(f"{t}[2,{n + 128}] dot(p0, p1), {attributes}", f"{t}[2,2051]", f"{t}[2051,{n + 128}]")
-
-
-def test_partly_used_tiles_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, isa: str) -> None:
-    texts = sample(list(partly_used_tiles()), isa, 40)
-    run_guarded([make_kernel(text, whole=True) for text in texts], isa=isa, optimize=True)
-
-
 def same_shapes(found: object, expected: object) -> None:
     """Rounding may choose another pivot in these matrices."""
     pairs = zip(leaves(found), leaves(expected), strict=True)
@@ -634,7 +411,7 @@ def test_kernels_of_many_sizes_stay_in_their_arrays(
 ) -> None:
     texts = list(family([size]))
     kernels = [make_kernel(text, whole=True) for text in sample(texts, isa, len(texts))]
-    run_guarded(kernels, isa=isa, optimize=family in (layers, mixtures, splits, gaps))
+    run_guarded(kernels, isa=isa, optimize=family in (mixtures, splits, gaps))
 
 
 def test_operations_stay_in_their_arrays(
@@ -673,9 +450,3 @@ def is_elementwise(text: str) -> bool:
     """Whether the text is of those that stay valid when all sizes become others."""
     shapes_of_others = ("dimensions=", "[5,13,", "[13,5]", "k=", "[65]", "iota", "to_apply=map")
     return "[5,13]" in text and not any(word in text for word in shapes_of_others)
-
-
-def sample(found: list[Any], isa: str, count: int) -> list[Any]:
-    """About `count` of them, evenly spread, a third for narrower vectors and others for each width."""
-    step = max(1, len(found) // (count if isa == "AVX512" else count // 3))
-    return found[{"SSE2": 1, "AVX2": 2}.get(isa, 0) % step :: step]

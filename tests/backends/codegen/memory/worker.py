@@ -1,11 +1,11 @@
 """Compiles modules and runs them in guarded memory: pickled requests on standard input, answers on standard output.
 
-An argument is how many bytes the last cache is to have, so that small arrays are stored past it.
+Arguments are how many bytes the caches are to have, whatever the machine has: which kernels there are depends on them.
 
 A request is (HLO text, instruction set, whether to optimise, flat arguments), of programs for several devices the
-arguments of one after the other. The answer is (results, overruns), or an
-exception that compiling raised. Each module runs twice: all arrays and the scratch area end at a guard page, then all
-begin at one. On a fault the process dies, and whoever waits for the answer finds the pipe closed.
+arguments of one after the other. The answer is (results, overruns, kinds of kernels), or an exception that compiling
+raised. Each module runs twice: all arrays and the scratch area end at a guard page, then all begin at one. On a fault
+the process dies, and whoever waits for the answer finds the pipe closed.
 """
 
 import ctypes
@@ -51,7 +51,7 @@ def serve() -> None:
 
 def compile_and_run(
     memory: GuardedMemory, text: str, isa: str, optimize: bool, arguments: Arrays
-) -> tuple[Arrays, list[str]]:
+) -> tuple[Arrays, list[str], set[str]]:
     options = CompileOptions(num_threads=1, optimize=optimize, use_cache=False, debug=DebugOptions(cpu_max_isa=isa))
     module = parse(text)
     executable = get_backend("cpu").compile(module, options)
@@ -62,7 +62,8 @@ def compile_and_run(
     given = [arguments[rank * each : (rank + 1) * each] for rank in range(devices)]
     for at_end in (True, False):
         results = _run(memory, executable, given, at_end, overruns)
-    return results, overruns
+    kinds = {d.verdict for d in executable.decisions() if d.decided_by == "kernel planner"}
+    return results, overruns, kinds
 
 
 def _run(
@@ -126,7 +127,6 @@ class _Run:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        first, second, _ = target.host_cache_bytes()
-        target.host_cache_bytes = lambda: (first, second, int(sys.argv[1]))
+    cache_bytes = tuple(map(int, sys.argv[1:]))
+    target.host_cache_bytes = lambda: cache_bytes
     serve()

@@ -48,7 +48,7 @@ def module_of_kernel(text: str) -> str:
         (largest_of_rows("f32", 17), False),  # its mask is most of a row
         (largest_of_rows("s32", 512, "0"), False),
         (largest_of_rows("bf16", 512), False),
-        (_SUM_OF_COLUMNS, False),  # a kernel that is not stands in the same module
+        (_SUM_OF_COLUMNS, True),  # another kernel, which is not, stands in a module of its own
         (of_elements("exponential", "100000"), True),
         (of_elements("exponential", "1000,777"), True),
         (of_elements("sine", "100000"), False),
@@ -57,6 +57,38 @@ def module_of_kernel(text: str) -> str:
 )
 def test_kernels_of_plain_arithmetic_are_as_written(text: str, is_as_written: bool) -> None:
     assert (AS_WRITTEN in module_of_kernel(text)) is is_as_written
+
+
+_CAPPED_SOFTMAX = """HloModule m
+    max { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] maximum(a, b) }
+    add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }
+    ENTRY e { x = f32[64,16] parameter(0)
+      cap = f32[] constant(20)
+      caps = f32[64,16] broadcast(cap), dimensions={}
+      t = f32[64,16] tanh(x)
+      s = f32[64,16] multiply(t, caps)
+      low = f32[] constant(-inf)
+      m = f32[64] reduce(s, low), dimensions={1}, to_apply=max
+      ms = f32[64,16] broadcast(m), dimensions={0}
+      d = f32[64,16] subtract(s, ms)
+      p = f32[64,16] exponential(d)
+      zero = f32[] constant(0)
+      q = f32[64] reduce(p, zero), dimensions={1}, to_apply=add
+      qs = f32[64,16] broadcast(q), dimensions={0}
+      y = f32[64,16] divide(p, qs)
+      z = f32[64,16] sine(x)
+      ROOT r = (f32[64,16], f32[64,16]) tuple(y, z) }"""
+
+
+def test_what_is_compiled_beside_a_kernel_changes_no_bit(rng) -> None:
+    """LLVM's passes find that `s` is computed twice; then its multiplication does not become one with a subtraction."""
+    x = rng.normal(size=(64, 16)).astype(np.float32)
+    alone = _CAPPED_SOFTMAX.replace("      z = f32[64,16] sine(x)\n", "").replace("tuple(y, z)", "tuple(y, x)")
+    backend = get_backend("cpu")
+    expected, _ = backend.compile(parse(alone), CompileOptions(num_threads=1, use_cache=False))(x)
+    for threads in (1, 2, 3):
+        found, _ = backend.compile(parse(_CAPPED_SOFTMAX), CompileOptions(num_threads=threads, use_cache=False))(x)
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize(("initial", "is_left_out"), [("-inf", True), ("3", False)])

@@ -95,7 +95,9 @@ ENTRY e {{
   k = s8[{dims[1]}] parameter(1)
   ROOT c = s32[{dims[2]}] convolution(x, k), window={{size=3x3}}, dim_labels={labels} }}"""
     executable = check(text, *(rng.integers(-128, 128, sizes).astype(np.int8) for sizes in (image, kernel)))
-    assert "dot" in kernels(executable)
+    # Three features that follow one another are filled up to a word.
+    filled = ["zero pad", "loop"] if labels.startswith("b0") and inputs == 3 else []
+    assert [kind for kind in kernels(executable) if kind != "transpose"] == [*filled, "dot"]
 
 
 @pytest.mark.parametrize(
