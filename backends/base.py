@@ -14,7 +14,6 @@ from xlalite.hlo.errors import ExecutionError, SerializationError, XlaliteError
 from xlalite.hlo.garbage import few_collections
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.late import imported
-from xlalite.hlo.record_tables import html_table, html_text
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.types.shape import ProgramShape
@@ -109,6 +108,8 @@ class MemoryAnalysis:
 
     def _repr_html_(self) -> str:
         """As notebooks show it."""
+        from xlalite.hlo.record_tables import html_table, html_text
+
         sizes = [(one.name, getattr(self, one.name)) for one in fields(self) if one.name != "report"]
         rows = [(name.replace("_", " "), size) for name, size in [*sizes, ("peak_bytes", self.peak_bytes)]]
         return html_table(("memory", "bytes"), rows) + html_text(self.report)

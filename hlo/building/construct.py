@@ -12,7 +12,6 @@ import numpy as np
 
 from xlalite.hlo.building.create import create
 from xlalite.hlo.ir.instruction import HloInstruction
-from xlalite.hlo.ops.reshaping import BroadcastAttrs, IotaAttrs, ReverseAttrs, TransposeAttrs
 from xlalite.hlo.ops.structural import ConstantAttrs, GetTupleElementAttrs
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Array, Literal
@@ -53,6 +52,8 @@ def splat_like(value: Array | int | float | bool, instruction: HloInstruction) -
 
 def iota(dtype: DType, dims: Sequence[int], dimension: int) -> HloInstruction:
     """The index along one dimension."""
+    from xlalite.hlo.ops.reshaping import IotaAttrs
+
     return create("iota", (), IotaAttrs(dimension), shape=Shape.array(dtype, dims))
 
 
@@ -60,6 +61,8 @@ def broadcast(operand: HloInstruction, dims: Sequence[int], dimensions: Sequence
     """The operand replicated: its dimension i becomes dimension dimensions[i] of the result."""
     if operand.shape.dims == tuple(dims) and tuple(dimensions) == tuple(range(len(dims))):
         return operand
+    from xlalite.hlo.ops.reshaping import BroadcastAttrs
+
     attrs = BroadcastAttrs(tuple(dimensions))
     return create("broadcast", (operand,), attrs, shape=Shape.array(operand.shape.dtype, dims))
 
@@ -75,6 +78,8 @@ def transpose(operand: HloInstruction, permutation: Sequence[int]) -> HloInstruc
     """The operand with result dimension i taken from dimension permutation[i]."""
     if tuple(permutation) == tuple(range(operand.shape.rank)):
         return operand
+    from xlalite.hlo.ops.reshaping import TransposeAttrs
+
     return create("transpose", (operand,), TransposeAttrs(tuple(permutation)))
 
 
@@ -115,6 +120,8 @@ def concatenate(operands: Sequence[HloInstruction], dimension: int) -> HloInstru
 
 def reverse(operand: HloInstruction, dimensions: Sequence[int]) -> HloInstruction:
     """The operand turned round along dimensions."""
+    from xlalite.hlo.ops.reshaping import ReverseAttrs
+
     return create("reverse", (operand,), ReverseAttrs(tuple(dimensions))) if dimensions else operand
 
 

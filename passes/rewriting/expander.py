@@ -9,7 +9,6 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.records import dataclass
 from xlalite.passes.core.base import HloPass
-from xlalite.passes.rewriting.inlining import inline_instruction
 
 if TYPE_CHECKING:
     from xlalite.hlo.building.builder import Builder, Handle
@@ -51,6 +50,7 @@ class OpExpander(HloPass):
 
     def _replace(self, instruction: HloInstruction, module: HloModule) -> None:
         from xlalite.hlo.building.builder import Builder
+        from xlalite.passes.rewriting.inlining import inline_instruction
 
         builder = Builder(instruction.name, module)
         parameters = tuple(builder.parameter(operand.shape) for operand in instruction.operands)
