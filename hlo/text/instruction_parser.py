@@ -19,7 +19,6 @@ from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.attributes import AttributeField, attribute_fields
 from xlalite.hlo.spelling.separated import separated
 from xlalite.hlo.spelling.shape_text import at_shape
-from xlalite.hlo.text.annotation_text import FrontendAttributes, parse_metadata, read_frontend_attributes
 from xlalite.hlo.text.async_text import CONTINUATIONS, START, split_async_opcode, start_of, wrap
 from xlalite.hlo.text.parse_scope import Scope
 from xlalite.hlo.types.names import is_writable_name
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from xlalite.hlo.ir.computation import HloComputation
     from xlalite.hlo.ops.asynchronous import AsyncStartAttrs
     from xlalite.hlo.spelling.cursor import TokenCursor
+    from xlalite.hlo.text.annotation_text import FrontendAttributes
 
 
 @dataclass(slots=True)
@@ -329,6 +329,8 @@ class InstructionParser:
         elif attribute == "sharding":
             found.sharding = cursor.verbatim()
         elif attribute == "frontend_attributes":
+            from xlalite.hlo.text.annotation_text import read_frontend_attributes
+
             found.frontend_attributes = read_frontend_attributes(cursor)
         elif attribute == "backend_config":
             found.backend_config = cursor.balanced() if cursor.at("{") else cursor.string()
@@ -341,6 +343,8 @@ class InstructionParser:
         known = self._metadata.get(text)
         if known is None:
             try:
+                from xlalite.hlo.text.annotation_text import parse_metadata
+
                 known = self._metadata[text] = parse_metadata(text)
             except ValueError as error:
                 raise self.cursor.error_at(index, str(error)) from None

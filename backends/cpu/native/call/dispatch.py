@@ -37,7 +37,6 @@ from xlalite.backends.cpu.native.call.numpy_interface import (
     python_functions,
 )
 from xlalite.backends.cpu.native.call.python_call import PythonCall, pointers, raise_status
-from xlalite.backends.cpu.native.call.result_memory import keep_freed_memory, result_memory
 from xlalite.backends.cpu.native.call.signature import CallSignature, EntryPoint
 from xlalite.backends.cpu.native.linker import LinkedModule
 from xlalite.backends.cpu.native.once import once
@@ -197,8 +196,11 @@ class NativeCall(PythonCall):
 
     def _result_handler(self) -> int | None:
         sizes = [shape.size_bytes for shape in self.signature.outputs]
-        if sum(sizes) >= _KEPT_BY_LIBRARY:
-            keep_freed_memory()
+        if sum(sizes) < _KEPT_BY_LIBRARY:
+            return None
+        from xlalite.backends.cpu.native.call.result_memory import keep_freed_memory, result_memory
+
+        keep_freed_memory()
         return result_memory().handler_address if any(size >= LARGE_BYTES for size in sizes) else None
 
     def _dtype(self, shape: Shape) -> np.dtype[np.generic]:
