@@ -10,26 +10,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, fields
 from typing import TYPE_CHECKING, ClassVar
 
-from xlalite.backends.compile_report import CompileReport
-from xlalite.backends.kernel_profile import KernelProfile
 from xlalite.hlo.errors import ExecutionError, SerializationError, XlaliteError
 from xlalite.hlo.garbage import few_collections
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.late import imported
-from xlalite.hlo.record_tables import html_table, html_text
 from xlalite.hlo.records import dataclass
-from xlalite.hlo.surroundings.host_transfers import HostTransfers
 from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.types.shape import ProgramShape
 from xlalite.hlo.wording import did_you_mean
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.core.debug_options import DebugOptions
 from xlalite.passes.core.extensions import pass_stamp, registered_passes
-from xlalite.passes.core.pass_record import PassRecord
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from xlalite.backends.compile_report import CompileReport
+    from xlalite.backends.kernel_profile import KernelProfile
+    from xlalite.hlo.surroundings.host_transfers import HostTransfers
+    from xlalite.passes.core.pass_record import PassRecord
     from xlalite.passes.core.pipeline import Pipeline
 
 
@@ -109,6 +108,8 @@ class MemoryAnalysis:
 
     def _repr_html_(self) -> str:
         """As notebooks show it."""
+        from xlalite.hlo.record_tables import html_table, html_text
+
         sizes = [(one.name, getattr(self, one.name)) for one in fields(self) if one.name != "report"]
         rows = [(name.replace("_", " "), size) for name, size in [*sizes, ("peak_bytes", self.peak_bytes)]]
         return html_table(("memory", "bytes"), rows) + html_text(self.report)

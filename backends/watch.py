@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from types import TracebackType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from weakref import WeakSet
 
-from xlalite.backends.compile_report import CompileReport
-from xlalite.backends.kernel_profile import KernelProfile
+if TYPE_CHECKING:
+    from xlalite.backends.compile_report import CompileReport
+    from xlalite.backends.kernel_profile import KernelProfile
 
 
 class Program(Protocol):

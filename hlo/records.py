@@ -2,8 +2,8 @@
 
 `dataclasses` writes and compiles the methods of every class, which was half of an import. The methods of two classes
 differ in names alone: here each is compiled once for a form and number of fields, and named for a class when somebody
-asks for it. That is done for the options that are usual; others, and declarations with something amiss, go to
-`dataclasses`.
+asks for it; most classes have few instances, which are made without. That is done for the options that are usual;
+others, and declarations with something amiss, go to `dataclasses`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import dataclasses
 import inspect
 import reprlib
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,9 @@ _WRITES = {
     (False, False): "self.n{i} = {value}",
 }
 """How `__init__` writes a field, frozen or not, in a slot or not."""
+_FEW_INSTANCES = 8
+"""So many are made field by field, at a tenth of the price of an `__init__`."""
+
 _OF_CLASSES = ("ClassVar", "typing.ClassVar")
 _RARE = ("InitVar", "KW_ONLY")
 
@@ -157,8 +160,8 @@ class _Methods:
         self._fields = fields
         self._frozen, self._slots = options.get("frozen", False), options.get("slots", False)
         self.added: dict[str, Any] = {"__dataclass_fields__": fields, "__dataclass_params__": _params(self._frozen)}
-        names = tuple(one.name for one in fields.values() if one.init and not one.kw_only)
-        usual: dict[str, object] = {"__match_args__": names, "__init__": _Late("__init__", self)}
+        self._positional = tuple(one.name for one in fields.values() if one.init and not one.kw_only)
+        usual: dict[str, object] = {"__match_args__": self._positional, "__init__": _Late("__init__", self)}
         if options.get("repr", True):
             usual["__repr__"] = _repr
         if options.get("eq", True):
@@ -170,6 +173,29 @@ class _Methods:
             if self._slots:
                 usual |= {"__getstate__": _state, "__setstate__": _set_state}
         self.added |= {name: value for name, value in usual.items() if name not in own}
+
+    def fill(self, instance: Any, given: tuple[object, ...], named: Mapping[str, object]) -> bool:
+        """Does what `__init__` does; nothing, and says so, if the arguments do not fit."""
+        fields, values = self._fields, dict(zip(self._positional, given, strict=False))
+        if len(given) > len(values) or any(one in values or one not in fields or not fields[one].init for one in named):
+            return False
+        values |= named
+        filled: dict[str, object] = {}
+        for name, one in fields.items():
+            if name in values:
+                filled[name] = values[name]
+            elif one.default_factory is not _MISSING:
+                filled[name] = one.default_factory()
+            elif one.default is not _MISSING:
+                filled[name] = one.default
+            elif one.init:
+                return False
+        write = object.__setattr__ if self._frozen else setattr
+        for name, value in filled.items():
+            write(instance, name, value)
+        if hasattr(self.owner, "__post_init__"):
+            instance.__post_init__()
+        return True
 
     def written(self, name: str) -> FunctionType:
         """One of the methods."""
@@ -209,17 +235,31 @@ class _Methods:
 
 
 class _Late:
-    """A method of a record in its class, which takes its place when somebody first asks for it: few are."""
+    """A method of a record in its class, which takes its place when somebody first asks for it: few are.
 
-    __slots__ = ("_methods", "_name")
+    `__init__` does so for those who look at it, and after a few instances.
+    """
+
+    __slots__ = ("_instances", "_methods", "_name")
 
     def __init__(self, name: str, methods: _Methods) -> None:
         self._name, self._methods = name, methods
+        self._instances = 0 if name == "__init__" else _FEW_INSTANCES
 
     def __get__(self, instance: object, owner: type) -> object:
+        if instance is not None and self._instances < _FEW_INSTANCES:
+            self._instances += 1
+            return partial(self._fill, instance)
+        return self._placed().__get__(instance, owner)
+
+    def _fill(self, instance: object, /, *given: object, **named: object) -> None:
+        if not self._methods.fill(instance, given, named):
+            self._placed()(instance, *given, **named)  # says what is wrong
+
+    def _placed(self) -> FunctionType:
         method = self._methods.written(self._name)
         setattr(self._methods.owner, self._name, method)
-        return method.__get__(instance, owner)
+        return method
 
 
 def _value_when_absent(one: dataclasses.Field[Any]) -> object:

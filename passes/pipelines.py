@@ -14,10 +14,8 @@ from xlalite.passes.normalization.unschedule import Unschedule
 from xlalite.passes.normalization.zero_sized import ZeroSizedElimination
 from xlalite.passes.preparation.flatten_call_graph import FlattenCallGraph
 from xlalite.passes.simplify.algebraic_simplifier import AlgebraicSimplifier
-from xlalite.passes.simplify.constant_folding import ConstantFolding, SplatConstants
 from xlalite.passes.simplify.cse import CommonSubexpressionElimination
 from xlalite.passes.simplify.dce import DeadCodeElimination
-from xlalite.passes.simplify.reshape_mover import ReshapeMover
 from xlalite.passes.simplify.tuple_simplifier import TupleSimplifier
 
 _HALVES = tuple(name for name in OPS if name.endswith(("-start", "-update", "-done")))
@@ -44,6 +42,9 @@ LapackExpander = late("xlalite.passes.normalization.lapack_expander:LapackExpand
 DynamicIndexSplitter = late(
     "xlalite.passes.normalization.dynamic_index_splitter:DynamicIndexSplitter", "dynamic-slice", "dynamic-update-slice"
 )
+SplatConstants = late("xlalite.passes.simplify.constant_folding:SplatConstants", "constant")
+ConstantFolding = late("xlalite.passes.simplify.constant_folding:ConstantFolding", "constant", "iota")
+ReshapeMover = late("xlalite.passes.simplify.reshape_mover:ReshapeMover", "broadcast", "reshape", "transpose")
 CallInliner = late("xlalite.passes.normalization.call_inliner:CallInliner", "call")
 ConditionalToSelect = late("xlalite.passes.normalization.conditional_to_select:ConditionalToSelect", "conditional")
 MapInliner = late("xlalite.passes.normalization.map_inliner:MapInliner", "map")
@@ -110,7 +111,7 @@ def simplification(*, reorder_reductions: bool = True, explain: bool = False) ->
         "simplification",
         (
             AlgebraicSimplifier(reorder_reductions=reorder_reductions, explain=explain),
-            ReshapeMover(explain=explain),
+            ReshapeMover(explain),
             ConstantFolding(),
             ConditionalSimplifier(),
             WhileSimplifier(),

@@ -11,34 +11,50 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from xlalite.hlo.errors import FlagError
+from xlalite.hlo.late import imported
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.wording import did_you_mean
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.core.debug_options import CPU_ISAS, CPU_WINOGRAD, DUMP_FORMS, DebugOptions
 from xlalite.passes.core.extensions import registered_passes
-from xlalite.program_flags import (
-    FLAGS as FLAGS,
-    DEFINE_bool as DEFINE_bool,
-    DEFINE_boolean as DEFINE_boolean,
-    DEFINE_enum as DEFINE_enum,
-    DEFINE_float as DEFINE_float,
-    DEFINE_integer as DEFINE_integer,
-    DEFINE_list as DEFINE_list,
-    DEFINE_multi_integer as DEFINE_multi_integer,
-    DEFINE_multi_string as DEFINE_multi_string,
-    DEFINE_string as DEFINE_string,
-    mark_flag_as_required as mark_flag_as_required,
-    mark_flags_as_required as mark_flags_as_required,
-)
+
+if TYPE_CHECKING:
+    from xlalite.program_flags import (
+        FLAGS as FLAGS,
+        DEFINE_bool as DEFINE_bool,
+        DEFINE_boolean as DEFINE_boolean,
+        DEFINE_enum as DEFINE_enum,
+        DEFINE_float as DEFINE_float,
+        DEFINE_integer as DEFINE_integer,
+        DEFINE_list as DEFINE_list,
+        DEFINE_multi_integer as DEFINE_multi_integer,
+        DEFINE_multi_string as DEFINE_multi_string,
+        DEFINE_string as DEFINE_string,
+        mark_flag_as_required as mark_flag_as_required,
+        mark_flags_as_required as mark_flags_as_required,
+    )
 
 ENVIRONMENT_NAME: Final = "XLALITE_FLAGS"
 THEIR_ENVIRONMENT: Final = {"XLA_FLAGS": "--xla_", "TF_XLA_FLAGS": "--tf_xla_"}
 """The variables of XLA and TensorFlow, and how those of their flags begin that may be known here."""
 
+_OF_PROGRAMS: Final = (
+    *("FLAGS", "DEFINE_bool", "DEFINE_boolean", "DEFINE_enum", "DEFINE_float", "DEFINE_integer", "DEFINE_list"),
+    *("DEFINE_multi_integer", "DEFINE_multi_string", "DEFINE_string"),
+    *("mark_flag_as_required", "mark_flags_as_required"),
+)
+"""What `program_flags` offers here, imported when it is first asked for."""
+
 T = TypeVar("T")
+
+
+def __getattr__(name: str) -> object:
+    if name not in _OF_PROGRAMS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return imported(f"xlalite.program_flags:{name}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,31 +9,28 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from xlalite.backends.arguments import flatten_arguments, nested_value
 from xlalite.backends.base import Executable, MemoryAnalysis
-from xlalite.backends.compile_report import CompileReport
 from xlalite.backends.cpu.compilation.interface import Interface
 from xlalite.backends.cpu.compilation.linking import LinkedCode
 from xlalite.backends.cpu.compilation.request import CompileRequest
 from xlalite.backends.cpu.emission.emitted_module import ENTRY
 from xlalite.backends.cpu.native.call.dispatch import make_call
 from xlalite.backends.cpu.native.call.python_call import PythonCall
-from xlalite.backends.cpu.native.call.run_time_sizes import with_run_time_sizes
 from xlalite.backends.cpu.native.call.signature import CallSignature, EntryPoint
 from xlalite.backends.cpu.native.object_code import ObjectCode
 from xlalite.backends.cpu.native.thread_pool import get_pool
-from xlalite.backends.kernel_profile import KernelProfile
 from xlalite.backends.watch import note_program
 from xlalite.hlo.errors import ArgumentError, ExecutionError, SerializationError, XlaliteError
 from xlalite.hlo.ops.evaluation.run_time_sizes import bounded_leaves
-from xlalite.hlo.record_tables import FigureTable, RecordTable
-from xlalite.hlo.surroundings.host_transfers import HostTransfers, connected_host
-from xlalite.hlo.types.decision import Decision
 from xlalite.hlo.types.shape import ProgramShape, Shape
-from xlalite.passes.core.pass_record import PassRecord
 
 if TYPE_CHECKING:
+    from xlalite.backends.compile_report import CompileReport
     from xlalite.backends.cpu.compilation.compilation import Compilation
+    from xlalite.backends.kernel_profile import KernelProfile
+    from xlalite.hlo.surroundings.host_transfers import HostTransfers
+    from xlalite.hlo.types.decision import Decision
+    from xlalite.passes.core.pass_record import PassRecord
 
 Program = Callable[[], CompileRequest] | None
 """Gives what an executable was compiled from; None if nobody knows."""
@@ -170,6 +167,7 @@ class CpuExecutable(Executable):
 
     def cost_analysis(self) -> Mapping[str, float]:
         """Work of one call of the optimised module."""
+        from xlalite.hlo.record_tables import FigureTable
         from xlalite.passes.analysis.cost_analysis import cost_analysis
 
         return FigureTable(cost_analysis(self._compiled_again().optimized).as_dict())
@@ -213,6 +211,8 @@ class CpuExecutable(Executable):
         """The times that the code took."""
         if not self._clocked:
             raise ExecutionError(f"{self.name}: CompileOptions(profile=True) makes code that takes times")
+        from xlalite.backends.kernel_profile import KernelProfile
+
         return KernelProfile.of(self._clocked, self._counters.tolist())
 
     @property
@@ -227,10 +227,14 @@ class CpuExecutable(Executable):
 
     def decisions(self) -> Sequence[Decision]:
         """Decisions of the passes, then of the kernel planner."""
+        from xlalite.hlo.record_tables import RecordTable
+
         return RecordTable(self._compiled_again().decisions)
 
     def pass_records(self) -> Sequence[PassRecord]:
         """What each pass did."""
+        from xlalite.hlo.record_tables import RecordTable
+
         return RecordTable(self._compiled_again().instrumentation.records)
 
     def compile_report(self) -> CompileReport:
@@ -265,6 +269,8 @@ class CpuExecutable(Executable):
 
     def _run_connected(self, alone: Callable[..., object], *arguments: object) -> object:
         """Runs on arrays with the host that is connected, if there is one."""
+        from xlalite.hlo.surroundings.host_transfers import connected_host
+
         host = connected_host()
         if host is None:
             return alone(*arguments)
@@ -280,10 +286,16 @@ class CpuExecutable(Executable):
 
     def _sized(self, function: Callable[..., object]) -> Callable[..., object]:
         """The function of arrays as the program has them."""
-        return with_run_time_sizes(function, self._program_shape, self.name) if self._is_dynamic else function
+        if not self._is_dynamic:
+            return function
+        from xlalite.backends.cpu.native.call.run_time_sizes import with_run_time_sizes
+
+        return with_run_time_sizes(function, self._program_shape, self.name)
 
     def _run_nested(self, function: Callable[..., object], *arguments: object) -> object:
         """Runs with tuple parameters or a nested result."""
+        from xlalite.backends.arguments import flatten_arguments, nested_value
+
         flat = flatten_arguments(self.name, arguments, self._program_shape.parameters)
         results = function(*flat)
         arrays = results if isinstance(results, tuple) else (results,)

@@ -6,18 +6,19 @@ Where nothing is to be done, the operand itself is the result. All raise `ShapeE
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from xlalite.hlo.building.create import create
 from xlalite.hlo.ir.instruction import HloInstruction
-from xlalite.hlo.ops.comparison import CompareAttrs, Direction
-from xlalite.hlo.ops.reshaping import BroadcastAttrs, IotaAttrs, ReverseAttrs, TransposeAttrs
-from xlalite.hlo.ops.slicing import ConcatenateAttrs, DynamicSliceAttrs, PadAttrs, SliceAttrs
 from xlalite.hlo.ops.structural import ConstantAttrs, GetTupleElementAttrs
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Array, Literal
 from xlalite.hlo.types.shape import Shape
+
+if TYPE_CHECKING:
+    from xlalite.hlo.ops.comparison import Direction
 
 
 def constant(value: Array | Literal) -> HloInstruction:
@@ -51,6 +52,8 @@ def splat_like(value: Array | int | float | bool, instruction: HloInstruction) -
 
 def iota(dtype: DType, dims: Sequence[int], dimension: int) -> HloInstruction:
     """The index along one dimension."""
+    from xlalite.hlo.ops.reshaping import IotaAttrs
+
     return create("iota", (), IotaAttrs(dimension), shape=Shape.array(dtype, dims))
 
 
@@ -58,6 +61,8 @@ def broadcast(operand: HloInstruction, dims: Sequence[int], dimensions: Sequence
     """The operand replicated: its dimension i becomes dimension dimensions[i] of the result."""
     if operand.shape.dims == tuple(dims) and tuple(dimensions) == tuple(range(len(dims))):
         return operand
+    from xlalite.hlo.ops.reshaping import BroadcastAttrs
+
     attrs = BroadcastAttrs(tuple(dimensions))
     return create("broadcast", (operand,), attrs, shape=Shape.array(operand.shape.dtype, dims))
 
@@ -73,6 +78,8 @@ def transpose(operand: HloInstruction, permutation: Sequence[int]) -> HloInstruc
     """The operand with result dimension i taken from dimension permutation[i]."""
     if tuple(permutation) == tuple(range(operand.shape.rank)):
         return operand
+    from xlalite.hlo.ops.reshaping import TransposeAttrs
+
     return create("transpose", (operand,), TransposeAttrs(tuple(permutation)))
 
 
@@ -80,11 +87,15 @@ def slice_of(operand: HloInstruction, ranges: Sequence[tuple[int, int, int]]) ->
     """The elements start, start + stride, ... below limit of every dimension, given as (start, limit, stride)."""
     if tuple(ranges) == tuple((0, size, 1) for size in operand.shape.dims):
         return operand
+    from xlalite.hlo.ops.slicing import SliceAttrs
+
     return create("slice", (operand,), SliceAttrs(tuple(ranges)))
 
 
 def dynamic_slice(operand: HloInstruction, starts: Sequence[HloInstruction], sizes: Sequence[int]) -> HloInstruction:
     """A window of given sizes that begins at scalar indices."""
+    from xlalite.hlo.ops.slicing import DynamicSliceAttrs
+
     return create("dynamic-slice", (operand, *starts), DynamicSliceAttrs(tuple(sizes)))
 
 
@@ -95,16 +106,22 @@ def pad(operand: HloInstruction, value: HloInstruction, padding: Sequence[tuple[
         entry == (0, 0, 0) or (entry[:2] == (0, 0) and size <= 1) for entry, size in zip(padding, sizes, strict=True)
     ):
         return operand
+    from xlalite.hlo.ops.slicing import PadAttrs
+
     return create("pad", (operand, value), PadAttrs(tuple(padding)))
 
 
 def concatenate(operands: Sequence[HloInstruction], dimension: int) -> HloInstruction:
     """The operands one behind the other."""
+    from xlalite.hlo.ops.slicing import ConcatenateAttrs
+
     return operands[0] if len(operands) == 1 else create("concatenate", operands, ConcatenateAttrs((dimension,)))
 
 
 def reverse(operand: HloInstruction, dimensions: Sequence[int]) -> HloInstruction:
     """The operand turned round along dimensions."""
+    from xlalite.hlo.ops.reshaping import ReverseAttrs
+
     return create("reverse", (operand,), ReverseAttrs(tuple(dimensions))) if dimensions else operand
 
 
@@ -117,6 +134,8 @@ def convert(operand: HloInstruction, dtype: DType) -> HloInstruction:
 
 def compare(lhs: HloInstruction, rhs: HloInstruction, direction: Direction) -> HloInstruction:
     """A comparison with the element type's default order."""
+    from xlalite.hlo.ops.comparison import CompareAttrs
+
     return create("compare", (lhs, rhs), CompareAttrs(direction))
 
 

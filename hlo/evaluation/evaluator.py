@@ -18,7 +18,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.traversal import dependencies_first, reachable
 from xlalite.hlo.ops.evaluation.run_time_sizes import concerns_run_time_sizes, evaluate_fitted
-from xlalite.hlo.ops.host_transfer import senders_and_waiters
+from xlalite.hlo.ops.rules.transfer_order import senders_and_waiters
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Array, Literal, Token, Value

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from xlalite.hlo.numerics.complex_functions import combine
 from xlalite.hlo.numerics.rounding import AnyArray, round_to, widen_integers
 from xlalite.hlo.types.dtype import DType, Kind
 
@@ -82,5 +81,7 @@ def _integers_to_float(values: AnyArray, target: DType) -> AnyArray:
 def _to_complex(values: AnyArray, source: DType, target: DType) -> AnyArray:
     if source.is_complex:
         return values.astype(target.numpy)
+    from xlalite.hlo.numerics.complex_functions import combine
+
     real = convert(values, target.component)
     return combine(real, np.zeros_like(real))

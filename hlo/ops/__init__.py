@@ -5,10 +5,10 @@ A family is imported when one of its operations is first asked for: most program
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from xlalite.hlo.ir.op import OpDef
-from xlalite.hlo.late import imported
+from xlalite.hlo.late import LateTable
 
 _FAMILIES = {
     "structural": "parameter constant tuple get-tuple-element",
@@ -51,28 +51,6 @@ _FAMILIES = {
 }
 """The operations that each file declares, in its order."""
 
-
-class _Operations(Mapping[str, OpDef]):
-    """Declarations by name."""
-
-    def __init__(self, families: Mapping[str, str]) -> None:
-        """Nothing is imported yet."""
-        self._family_of = {name: family for family, names in families.items() for name in names.split()}
-        self._known: dict[str, OpDef] = {}
-
-    def __getitem__(self, name: str) -> OpDef:
-        if name not in self._known:
-            self._known |= {op.name: op for op in imported(f".{self._family_of[name]}:OPS", __name__)}
-        return self._known[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._family_of
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._family_of)
-
-    def __len__(self) -> int:
-        return len(self._family_of)
-
-
-OPS: Mapping[str, OpDef] = _Operations(_FAMILIES)
+OPS: Mapping[str, OpDef] = LateTable(
+    {f".{family}:OPS": names for family, names in _FAMILIES.items()}, __name__, lambda ops: {op.name: op for op in ops}
+)

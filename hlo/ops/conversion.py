@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Caller, Memory, OpDef, ShapeContext, Trait
-from xlalite.hlo.numerics import bits
+from xlalite.hlo.late import LateFunctions
 from xlalite.hlo.numerics.conversion import convert
 from xlalite.hlo.ops.evaluation.lifting import arrays_of, identity
 from xlalite.hlo.ops.rules.elementwise_rules import is_float, require_type
@@ -18,6 +19,11 @@ from xlalite.hlo.spelling.codecs import INT
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Value
 from xlalite.hlo.types.shape import Shape
+
+if TYPE_CHECKING:
+    from xlalite.hlo.numerics import bits
+else:
+    bits = LateFunctions("xlalite.hlo.numerics.bits")
 
 
 def _no_flops(instruction: HloInstruction) -> int:

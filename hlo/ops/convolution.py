@@ -10,7 +10,6 @@ import numpy as np
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Caller, OpDef, ShapeContext
 from xlalite.hlo.ops.dot import DOT_ALGORITHM, DotAlgorithm
-from xlalite.hlo.ops.evaluation.convolution_evaluation import convolve
 from xlalite.hlo.ops.evaluation.products import product_dtype
 from xlalite.hlo.ops.rules.shapes import array_value
 from xlalite.hlo.ops.windows import check_window
@@ -82,6 +81,8 @@ def _check_groups(context: ShapeContext, inputs: int, kernel_inputs: int, batch:
 
 
 def _convolution(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    from xlalite.hlo.ops.evaluation.convolution_evaluation import convolve
+
     attrs: ConvolutionAttrs = instruction.attrs
     dims = attrs.dim_labels
     lhs = array_value(operands[0]).transpose(dims.input_batch, *dims.input_spatial, dims.input_feature)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from xlalite.hlo.ir.op import Evaluator, Memory, OpDef, ShapeContext, Trait
-from xlalite.hlo.numerics import complex_functions, integers, real
+from xlalite.hlo.late import LateFunctions
 from xlalite.hlo.numerics.rounding import (
     AnyArray,
     ArrayFunction,
@@ -28,6 +28,10 @@ from xlalite.hlo.ops.rules.elementwise_rules import (
 )
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape
+
+complex_functions = LateFunctions("xlalite.hlo.numerics.complex_functions")
+integers = LateFunctions("xlalite.hlo.numerics.integers")
+real = LateFunctions("xlalite.hlo.numerics.real")
 
 _COMMUTATIVE = Trait.ELEMENTWISE | Trait.COMMUTATIVE
 _TRANSCENDENTAL = Trait.ELEMENTWISE | Trait.TRANSCENDENTAL

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from xlalite.hlo.ir.op import Evaluator, OpDef, Trait
-from xlalite.hlo.numerics import complex_functions, integers, real
-from xlalite.hlo.numerics.erf import erf
+from xlalite.hlo.late import LateFunctions
 from xlalite.hlo.numerics.rounding import (
     AnyArray,
     ArrayFunction,
@@ -26,6 +25,11 @@ from xlalite.hlo.ops.rules.elementwise_rules import (
     unary_rule,
 )
 from xlalite.hlo.types.dtype import DType
+
+complex_functions = LateFunctions("xlalite.hlo.numerics.complex_functions")
+error_function = LateFunctions("xlalite.hlo.numerics.erf")
+integers = LateFunctions("xlalite.hlo.numerics.integers")
+real = LateFunctions("xlalite.hlo.numerics.real")
 
 _ELEMENTWISE = Trait.ELEMENTWISE
 _TRANSCENDENTAL = Trait.ELEMENTWISE | Trait.TRANSCENDENTAL
@@ -160,7 +164,7 @@ OPS = (
         "2/sqrt(pi) * integral of exp(-t^2) from 0 to x",
         1,
         unary_rule(is_float),
-        elementwise(real=in_wider_precision(erf)),
+        elementwise(real=in_wider_precision(error_function.erf)),
         traits=_TRANSCENDENTAL,
     ),
     OpDef(

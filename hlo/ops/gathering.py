@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Caller, Calls, OpDef, ShapeContext, Trait
-from xlalite.hlo.ops.evaluation.gathering_evaluation import IndexMap, gather_windows, scatter_windows
+from xlalite.hlo.ops.evaluation.gathering_evaluation import IndexMap
 from xlalite.hlo.ops.evaluation.run_time_sizes import whole_dimensions
 from xlalite.hlo.ops.reduction import check_reducer, scalar_flops
 from xlalite.hlo.ops.rules.shapes import (
@@ -153,6 +153,8 @@ def _gather_shape(context: ShapeContext) -> Shape:
 
 
 def _gather(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    from xlalite.hlo.ops.evaluation.gathering_evaluation import gather_windows
+
     attrs: GatherAttrs = instruction.attrs
     return gather_windows(
         array_value(operands[0]),
@@ -208,6 +210,8 @@ def _check_update_sizes(context: ShapeContext, operand: Shape, indices: Shape, u
 
 
 def _scatter(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    from xlalite.hlo.ops.evaluation.gathering_evaluation import scatter_windows
+
     attrs: ScatterAttrs = instruction.attrs
     arrays = [array_value(operand) for operand in operands]
     count = len(arrays) // 2

@@ -14,7 +14,6 @@ import numpy as np
 from xlalite.hlo.errors import EvaluationError
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Caller, OpDef, ShapeContext, Trait
-from xlalite.hlo.ir.traversal import callees, dependencies, reachable
 from xlalite.hlo.ops.asynchronous import tuple_element, zero_value
 from xlalite.hlo.ops.rules.shapes import array_value
 from xlalite.hlo.records import dataclass
@@ -25,35 +24,6 @@ from xlalite.hlo.surroundings.host_transfers import current_transfers
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Literal, Token, Value
 from xlalite.hlo.types.shape import Shape
-
-_SENDING = ("send", "outfeed")
-_WAITING = ("recv", "recv-done", "infeed")
-_CALLING = ("while", "conditional", "call", "async-start")
-
-
-def senders_and_waiters(
-    post_order: Sequence[HloInstruction],
-) -> tuple[Sequence[HloInstruction], Sequence[HloInstruction]]:
-    """What sends, in an order in which it can run, and what may wait for it; with what they call.
-
-    Whoever waits may wait for what another device, or a host that was told something, sends at the same time. So all
-    that does not need what is waited for is to be sent first: the senders behind the fewest that wait come first.
-    """
-    waits_before: dict[HloInstruction, int] = {}
-    senders: list[HloInstruction] = []
-    waiters: list[HloInstruction] = []
-    if not any(one.opcode in (*_SENDING, *_WAITING, *_CALLING) for one in post_order):
-        return senders, waiters
-    for one in post_order:
-        called = reachable(one.called_computations if one.opcode in _CALLING else (), callees)
-        opcodes = {one.opcode, *(inside.opcode for function in called for inside in function.instructions)}
-        before = max((waits_before[other] for other in dependencies(one)), default=0)
-        waits_before[one] = before + (not opcodes.isdisjoint(_WAITING))
-        if not opcodes.isdisjoint(_WAITING):
-            waiters.append(one)
-        if not opcodes.isdisjoint(_SENDING):
-            senders.append(one)
-    return sorted(senders, key=waits_before.__getitem__), waiters
 
 
 def _require_token(context: ShapeContext, position: int) -> None:

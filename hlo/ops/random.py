@@ -10,10 +10,7 @@ import numpy as np
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Caller, OpDef, ShapeContext, Trait
-from xlalite.hlo.numerics.conversion import convert, wrap
-from xlalite.hlo.numerics.random_bits import philox_bits, threefry_bits
 from xlalite.hlo.numerics.rounding import AnyArray
-from xlalite.hlo.numerics.stochastic import stochastic_convert
 from xlalite.hlo.ops.evaluation.lifting import arrays_of
 from xlalite.hlo.ops.rules.elementwise_rules import is_float, is_real_number, require_type
 from xlalite.hlo.records import dataclass
@@ -77,6 +74,8 @@ def _rng_shape(context: ShapeContext) -> Shape:
 
 
 def _rng(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    from xlalite.hlo.numerics.conversion import convert, wrap
+
     a, b = arrays_of(operands[:2])
     shape = instruction.shape
     dims, dtype = shape.dims, shape.dtype
@@ -95,6 +94,8 @@ def _rng(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -
 
 
 def _random_words(dims: tuple[int, ...]) -> AnyArray:
+    from xlalite.hlo.numerics.random_bits import philox_bits
+
     count = int(np.prod(dims))
     words, _ = philox_bits(0, _process_state.advance(count), dims, 64)
     return words
@@ -143,6 +144,8 @@ def _rng_bit_generator_shape(context: ShapeContext) -> Shape:
 
 
 def _rng_bit_generator(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    from xlalite.hlo.numerics.random_bits import philox_bits, threefry_bits
+
     (state,) = arrays_of(operands)
     result = instruction.shape.elements[1]
     key, low, *rest = (int(word) for word in state)
@@ -198,6 +201,8 @@ def _stochastic_convert_shape(context: ShapeContext) -> Shape:
 
 
 def _stochastic_convert(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    from xlalite.hlo.numerics.stochastic import stochastic_convert
+
     values, random = arrays_of(operands)
     with np.errstate(all="ignore"):
         return stochastic_convert(values, random, instruction.shape.dtype)

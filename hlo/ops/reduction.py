@@ -7,9 +7,7 @@ from collections.abc import Sequence
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Caller, Calls, OpDef, ShapeContext
-from xlalite.hlo.ops.evaluation.reduction_evaluation import reduce_arrays
 from xlalite.hlo.ops.evaluation.run_time_sizes import all_operands
-from xlalite.hlo.ops.evaluation.scalar_function import array_function
 from xlalite.hlo.ops.rules.shapes import (
     array_value,
     check_called,
@@ -99,6 +97,8 @@ def _reduce_shape(context: ShapeContext) -> Shape:
 
 
 def _reduce(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    from xlalite.hlo.ops.evaluation.reduction_evaluation import reduce_arrays
+
     count = len(operands) // 2
     results = reduce_arrays(
         instruction.called_computations[0],
@@ -143,6 +143,8 @@ def _map_shape(context: ShapeContext) -> Shape:
 
 
 def _map(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    from xlalite.hlo.ops.evaluation.scalar_function import array_function
+
     function = array_function(instruction.called_computations[0], call)
     return function([array_value(operand) for operand in operands])[0]
 

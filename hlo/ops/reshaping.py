@@ -8,7 +8,6 @@ import numpy as np
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Caller, Memory, OpDef, ShapeContext, Trait
-from xlalite.hlo.ops.evaluation.accumulation import narrow
 from xlalite.hlo.ops.rules.shapes import array_value, check_dimensions, dynamic_flags
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.attributes import attribute
@@ -35,6 +34,8 @@ def _iota_shape(context: ShapeContext) -> Shape:
 
 def _iota(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
     shape, dimension = instruction.shape, instruction.attrs.iota_dimension
+    from xlalite.hlo.ops.evaluation.accumulation import narrow
+
     line = narrow(np.arange(shape.dims[dimension], dtype=np.int64), shape.dtype)
     sizes = [1] * shape.rank
     sizes[dimension] = shape.dims[dimension]

@@ -9,7 +9,6 @@ import numpy as np
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Caller, Calls, OpDef, ShapeContext
 from xlalite.hlo.ops.evaluation.run_time_sizes import all_operands
-from xlalite.hlo.ops.evaluation.sorting_evaluation import ascending_order, integer_keys, sorted_order
 from xlalite.hlo.ops.reduction import scalar_flops
 from xlalite.hlo.ops.rules.elementwise_rules import is_real, require_type
 from xlalite.hlo.ops.rules.shapes import array_value, check_called, check_dimensions, results_shape, value_or_tuple
@@ -48,6 +47,8 @@ def _sort_shape(context: ShapeContext) -> Shape:
 
 
 def _sort(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    from xlalite.hlo.ops.evaluation.sorting_evaluation import sorted_order
+
     axis = instruction.attrs.dimension
     moved = [np.moveaxis(array_value(operand), axis, -1) for operand in operands]
     sizes = moved[0].shape
@@ -90,6 +91,8 @@ def _topk(instruction: HloInstruction, operands: Sequence[Value], call: Caller) 
 
 def top_elements(values: Array, k: int, *, largest: bool) -> Value:
     """The k first elements of the last axis in descending (or ascending) order, and their positions as s32."""
+    from xlalite.hlo.ops.evaluation.sorting_evaluation import ascending_order, integer_keys
+
     keys = integer_keys(values)
     order = ascending_order(np.invert(keys) if largest else keys)[..., :k]
     return np.take_along_axis(values, order, axis=-1), order.astype(np.int32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,9 +12,6 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Caller, Calls, OpDef, ShapeContext
 from xlalite.hlo.ops.evaluation.run_time_sizes import all_operands
-from xlalite.hlo.ops.evaluation.scalar_function import array_function
-from xlalite.hlo.ops.evaluation.scatter_evaluation import Places, combine_at
-from xlalite.hlo.ops.evaluation.window_evaluation import pad_to_window, reduce_window, window_element
 from xlalite.hlo.ops.reduction import check_reducer, reduction_operands, scalar_flops
 from xlalite.hlo.ops.rules.shapes import array_value, results_shape, same_kind, value_or_tuple
 from xlalite.hlo.records import dataclass
@@ -23,6 +21,9 @@ from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.literal import Array, Value
 from xlalite.hlo.types.shape import Shape
 from xlalite.hlo.types.window import Window
+
+if TYPE_CHECKING:
+    from xlalite.hlo.ops.evaluation.scatter_evaluation import Places
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,8 @@ def _reduce_window_shape(context: ShapeContext) -> Shape:
 
 
 def _reduce_window(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    from xlalite.hlo.ops.evaluation.window_evaluation import reduce_window
+
     arrays = [array_value(operand) for operand in operands]
     count = len(arrays) // 2
     results = reduce_window(
@@ -114,6 +117,8 @@ def _select_and_scatter_shape(context: ShapeContext) -> Shape:
 
 
 def _select_and_scatter(instruction: HloInstruction, operands: Sequence[Value], call: Caller) -> Value:
+    from xlalite.hlo.ops.evaluation.scatter_evaluation import combine_at
+
     operand, source, initial = (array_value(value) for value in operands)
     select, scatter = instruction.called_computations
     window: Window = instruction.attrs.window
@@ -127,6 +132,9 @@ def _select_and_scatter(instruction: HloInstruction, operands: Sequence[Value], 
 
 def _chosen_places(operand: Array, window: Window, select: HloComputation, call: Caller) -> Places:
     """For each window position the flat index of the element that `select` keeps, -1 where all is padding."""
+    from xlalite.hlo.ops.evaluation.scalar_function import array_function
+    from xlalite.hlo.ops.evaluation.window_evaluation import pad_to_window, window_element
+
     function = array_function(select, call)
     values = pad_to_window(operand, np.zeros((), operand.dtype), window)
     numbers = pad_to_window(np.arange(operand.size).reshape(operand.shape), np.asarray(-1), window)

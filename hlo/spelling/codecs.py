@@ -5,18 +5,19 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from xlalite.hlo.spelling.attributes import Codec, Cursor
 from xlalite.hlo.spelling.literal_text import format_literal
-from xlalite.hlo.spelling.replica_group_text import read_replica_groups
 from xlalite.hlo.spelling.separated import separated
-from xlalite.hlo.types.convolution_dims import ConvolutionDims
 from xlalite.hlo.types.literal import Literal
 from xlalite.hlo.types.quoting import quote
-from xlalite.hlo.types.replica_groups import ReplicaGroups
 from xlalite.hlo.types.shape import Shape, ShapeIndex
-from xlalite.hlo.types.window import Window, WindowDimension
+
+if TYPE_CHECKING:
+    from xlalite.hlo.types.convolution_dims import ConvolutionDims
+    from xlalite.hlo.types.replica_groups import ReplicaGroups
+    from xlalite.hlo.types.window import Window
 
 E = TypeVar("E", bound=enum.Enum)
 T = TypeVar("T")
@@ -150,6 +151,8 @@ _WINDOW_FIELDS = ("size", "stride", "pad", "lhs_dilate", "rhs_dilate", "rhs_reve
 
 
 def _parse_window(cursor: Cursor) -> Window:
+    from xlalite.hlo.types.window import Window, WindowDimension
+
     cursor.expect("{")
     found: dict[str, list[str]] = {}
     while not cursor.accept("}"):
@@ -215,6 +218,8 @@ def _parse_dim_labels(cursor: Cursor) -> ConvolutionDims:
     match = re.fullmatch(_DIM_LABELS, cursor.peek(), re.ASCII)
     if match is None:
         raise cursor.error(f"dim_labels: found {cursor.peek()!r}, expected labels like b01f_01io->b01f")
+    from xlalite.hlo.types.convolution_dims import ConvolutionDims
+
     dims = ConvolutionDims(match[1], match[2], match[3])
     if dims.problem is not None:
         raise cursor.error(f"dim_labels: {dims.problem}")
@@ -241,7 +246,14 @@ PRECISION: Codec[tuple[Precision, ...]] = Codec(_PRECISIONS.name, _parse_precisi
 
 # replica_groups={{0,1},{2,3}} or [2,2]<=[4] or [2,2]<=[2,2]T(1,0) or mesh['a'=2,'b'=2] {'a'}
 
-REPLICA_GROUPS: Codec[ReplicaGroups] = Codec("replica groups", read_replica_groups, str)
+
+def _parse_replica_groups(cursor: Cursor) -> ReplicaGroups:
+    from xlalite.hlo.spelling.replica_group_text import read_replica_groups
+
+    return read_replica_groups(cursor)
+
+
+REPLICA_GROUPS: Codec[ReplicaGroups] = Codec("replica groups", _parse_replica_groups, str)
 
 
 # source_target_pairs={{0,1},{1,0}}

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from xlalite.hlo.ir.module import HloModule
-from xlalite.hlo.spelling.literal_text import format_literal
+from xlalite.hlo.late import imported
 from xlalite.hlo.stablehlo.reading.recognition import is_stablehlo
 from xlalite.hlo.text.parser import parse as parse_hlo, parse_literal, parse_shape
-from xlalite.hlo.text.print_options import PRESETS, PrintOptions
-from xlalite.hlo.text.printer import print_computation, print_instruction, print_module
 from xlalite.hlo.types.limits import DEFAULT_LIMITS, ParseLimits
+
+if TYPE_CHECKING:
+    from xlalite.hlo.spelling.literal_text import format_literal
+    from xlalite.hlo.text.print_options import PRESETS, PrintOptions
+    from xlalite.hlo.text.printer import print_computation, print_instruction, print_module
 
 __all__ = [
     "DEFAULT_LIMITS",
@@ -24,6 +29,22 @@ __all__ = [
     "print_instruction",
     "print_module",
 ]
+
+_WRITERS = {
+    "PRESETS": "xlalite.hlo.text.print_options:PRESETS",
+    "PrintOptions": "xlalite.hlo.text.print_options:PrintOptions",
+    "format_literal": "xlalite.hlo.spelling.literal_text:format_literal",
+    "print_computation": "xlalite.hlo.text.printer:print_computation",
+    "print_instruction": "xlalite.hlo.text.printer:print_instruction",
+    "print_module": "xlalite.hlo.text.printer:print_module",
+}
+"""Imported when they are first asked for: programs read more often than they write."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _WRITERS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return imported(_WRITERS[name])
 
 
 def parse(text: str | bytes, name: str | None = None, *, limits: ParseLimits = DEFAULT_LIMITS) -> HloModule:

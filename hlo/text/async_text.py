@@ -13,15 +13,13 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction, Metadata
 from xlalite.hlo.ir.op import Attrs, OpDef
 from xlalite.hlo.ops import OPS
-from xlalite.hlo.ops.asynchronous import AsyncStartAttrs
 from xlalite.hlo.ops.structural import ParameterAttrs
 from xlalite.hlo.spelling.attributes import attribute_fields
 from xlalite.hlo.types.shape import Shape
 
-START = OPS["async-start"]
-_BY_SUFFIX = {"start": START, "update": OPS["async-update"], "done": OPS["async-done"]}
-_ASYNC_OPS = frozenset(_BY_SUFFIX.values())
-CONTINUATIONS = _ASYNC_OPS - {START}
+START = "async-start"
+CONTINUATIONS = frozenset({"async-update", "async-done"})
+_SUFFIXES = ("start", "update", "done")
 # Updates between start and done; beyond that the long spelling is used, so that writing takes linear time.
 _LONGEST_CHAIN = 16
 
@@ -29,9 +27,9 @@ _LONGEST_CHAIN = 16
 def split_async_opcode(word: str) -> tuple[OpDef, OpDef] | None:
     """The asynchronous operation and the wrapped one that a word like `add-start` stands for."""
     base, _, suffix = word.rpartition("-")
-    if suffix not in _BY_SUFFIX or base not in OPS or not _has_short_spelling(OPS[base]):
+    if suffix not in _SUFFIXES or base not in OPS or not _has_short_spelling(OPS[base]):
         return None
-    return _BY_SUFFIX[suffix], OPS[base]
+    return OPS[f"async-{suffix}"], OPS[base]
 
 
 def wrap(
@@ -57,6 +55,8 @@ def wrap(
     Raises:
         ShapeError: The operation does not fit the operands.
     """
+    from xlalite.hlo.ops.asynchronous import AsyncStartAttrs
+
     result = declared.elements[1] if declared is not None and len(declared.elements) > 1 else None
     shape = op.infer_shape(
         [operand.shape for operand in operands], attrs, [computation.program_shape for computation in called], result
@@ -93,6 +93,8 @@ def wrapped_instruction(instruction: HloInstruction) -> HloInstruction | None:
         or root.extra_attributes
         or root.control_predecessors
     )
+    from xlalite.hlo.ops.asynchronous import AsyncStartAttrs
+
     expected = "" if start.attrs == AsyncStartAttrs() else start.attrs.async_execution_thread
     return root if bare and computation.execution_thread == expected else None
 
@@ -101,10 +103,10 @@ def start_of(instruction: HloInstruction) -> HloInstruction | None:
     """The async-start that an instruction is or goes on with; None when there is none or a long way off."""
     start = instruction
     for _ in range(_LONGEST_CHAIN):
-        if start.op not in CONTINUATIONS or not start.operands:
+        if start.opcode not in CONTINUATIONS or not start.operands:
             break
         start = start.operands[0]
-    return start if start.op is START else None
+    return start if start.opcode == START else None
 
 
 def _has_short_spelling(op: OpDef) -> bool:

@@ -10,7 +10,6 @@ from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.codecs import BOOL, INT, INT_LIST
 from xlalite.hlo.spelling.cursor import TokenCursor
 from xlalite.hlo.spelling.separated import separated
-from xlalite.hlo.text.annotation_text import format_frontend_attributes, read_frontend_attributes
 from xlalite.hlo.types.names import is_writable_name
 from xlalite.hlo.types.shape import ProgramShape, Shape, ShapeIndex
 
@@ -74,6 +73,8 @@ def format_header(name: str, config: ModuleConfig, layout: ProgramShape | None) 
     if config.num_partitions != 1:
         parts.append(f"num_partitions={config.num_partitions}")
     if config.frontend_attributes:
+        from xlalite.hlo.text.annotation_text import format_frontend_attributes
+
         parts.append("frontend_attributes=" + format_frontend_attributes(config.frontend_attributes))
     parts.extend(
         f"{key}={text}" for key, text in config.extra if key not in _BEFORE_LAYOUT and not key.startswith("allow_spmd")
@@ -88,6 +89,8 @@ def _read_attribute(cursor: TokenCursor, name: str, fields: dict[str, Any], extr
         case "replica_count" | "num_partitions":
             fields[name] = INT.parse(cursor)
         case "frontend_attributes":
+            from xlalite.hlo.text.annotation_text import read_frontend_attributes
+
             fields[name] = read_frontend_attributes(cursor)
         case "input_output_alias":
             fields[name] = _read_aliases(cursor)

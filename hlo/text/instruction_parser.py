@@ -14,13 +14,11 @@ from xlalite.hlo.errors import ParseError, ShapeError, XlaliteError
 from xlalite.hlo.ir.instruction import HloInstruction, Metadata
 from xlalite.hlo.ir.op import OpDef
 from xlalite.hlo.ops import OPS
-from xlalite.hlo.ops.asynchronous import AsyncStartAttrs
 from xlalite.hlo.ops.structural import ConstantAttrs, ParameterAttrs
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.attributes import AttributeField, attribute_fields
 from xlalite.hlo.spelling.separated import separated
 from xlalite.hlo.spelling.shape_text import at_shape
-from xlalite.hlo.text.annotation_text import FrontendAttributes, parse_metadata, read_frontend_attributes
 from xlalite.hlo.text.async_text import CONTINUATIONS, START, split_async_opcode, start_of, wrap
 from xlalite.hlo.text.parse_scope import Scope
 from xlalite.hlo.types.names import is_writable_name
@@ -29,7 +27,9 @@ from xlalite.hlo.wording import did_you_mean
 
 if TYPE_CHECKING:
     from xlalite.hlo.ir.computation import HloComputation
+    from xlalite.hlo.ops.asynchronous import AsyncStartAttrs
     from xlalite.hlo.spelling.cursor import TokenCursor
+    from xlalite.hlo.text.annotation_text import FrontendAttributes
 
 
 @dataclass(slots=True)
@@ -119,7 +119,7 @@ class InstructionParser:
             if pair is None:
                 raise self._unknown_operation()
             op = pair[0]
-            wrapped = pair[1] if op is START else None
+            wrapped = pair[1] if op.name == START else None
         cursor.index += 1
         cursor.expect("(")
         attrs: Any = None
@@ -134,7 +134,7 @@ class InstructionParser:
             cursor.expect(")")
         else:
             operands = self._operands(scope)
-        goes_on = op in CONTINUATIONS
+        goes_on = op.name in CONTINUATIONS
         plan = async_plan(wrapped or op) if wrapped is not None or goes_on else attribute_plan(op)
         annotations = self._annotations(scope, plan, name or word)
         if goes_on:
@@ -162,6 +162,8 @@ class InstructionParser:
         start: int,
     ) -> tuple[AsyncStartAttrs, tuple[HloComputation, ...]]:
         """Attributes and computation of the async-start that `add-start(...)` stands for."""
+        from xlalite.hlo.ops.asynchronous import AsyncStartAttrs
+
         thread = annotations.values.pop("async_execution_thread", AsyncStartAttrs().async_execution_thread)
         attrs = AsyncStartAttrs(thread)
         if "calls" in annotations.called and "calls" not in attribute_plan(wrapped).calls:
@@ -327,6 +329,8 @@ class InstructionParser:
         elif attribute == "sharding":
             found.sharding = cursor.verbatim()
         elif attribute == "frontend_attributes":
+            from xlalite.hlo.text.annotation_text import read_frontend_attributes
+
             found.frontend_attributes = read_frontend_attributes(cursor)
         elif attribute == "backend_config":
             found.backend_config = cursor.balanced() if cursor.at("{") else cursor.string()
@@ -339,6 +343,8 @@ class InstructionParser:
         known = self._metadata.get(text)
         if known is None:
             try:
+                from xlalite.hlo.text.annotation_text import parse_metadata
+
                 known = self._metadata[text] = parse_metadata(text)
             except ValueError as error:
                 raise self.cursor.error_at(index, str(error)) from None
@@ -432,7 +438,7 @@ def attribute_plan(op: OpDef) -> AttributePlan:
 @cache
 def async_plan(wrapped: OpDef) -> AttributePlan:
     """What the attribute names of `add-start` mean: those of the add, and the thread of execution."""
-    plan, start = attribute_plan(wrapped), attribute_plan(START)
+    plan, start = attribute_plan(wrapped), attribute_plan(OPS[START])
     return AttributePlan(plan.fields | start.fields, plan.required, plan.calls | start.calls)
 
 

@@ -110,7 +110,7 @@ class InstructionPrinter:
 
     def _attributes(self, instruction: HloInstruction, names: dict[HloInstruction, str], depth: int) -> str:
         parts = own_attributes(instruction, after_calls=False)
-        wrapped = self._wrapped(instruction) if instruction.op is START else None
+        wrapped = self._wrapped(instruction) if instruction.opcode == START else None
         if wrapped is not None:
             parts.extend(own_attributes(wrapped, after_calls=False))
             if wrapped.called_computations:

@@ -10,7 +10,6 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.records import dataclass
-from xlalite.passes.analysis.trip_count import trip_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +73,8 @@ class CostAnalysis:
             return Cost()
         called = [self.of_computation(callee) for callee in instruction.called_computations]
         if instruction.opcode == "while":
+            from xlalite.passes.analysis.trip_count import trip_count
+
             count = trip_count(instruction)
             return (called[0] + called[1]).times(1 if count is None else count)
         if instruction.opcode == "conditional":

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from xlalite.hlo.ir.instruction import HloInstruction
-from xlalite.hlo.ops.convolution import ConvolutionAttrs
 from xlalite.hlo.types.dtype import DType
+
+if TYPE_CHECKING:
+    from xlalite.hlo.ops.convolution import ConvolutionAttrs
 
 _FEWEST_TERMS = 8
 _LEAST_FLOPS = 1 << 16

@@ -7,7 +7,6 @@ import math
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.types.dtype import DType
-from xlalite.hlo.types.window import Window, WindowDimension
 from xlalite.passes.analysis.matrix_products import has_tiles
 
 _MOVEMENT = frozenset({"broadcast", "iota", "reshape", "slice", "dynamic-slice", "gather", "pad", "reverse"})
@@ -55,6 +54,8 @@ def accumulated_dimension(instruction: HloInstruction) -> int | None:
     """The dimension along which a window reduction takes all that comes before, or after; None if it does not."""
     if instruction.opcode != "reduce-window":
         return None
+    from xlalite.hlo.types.window import Window, WindowDimension
+
     window: Window = instruction.attrs.window
     moving = [number for number, one in enumerate(window.dimensions) if one != WindowDimension(1)]
     if len(moving) != 1:

@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterator, Mapping
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.control_flow import FusionKind
-from xlalite.hlo.ops.rules.lapack_calls import lapack_call
 from xlalite.hlo.records import dataclass
 from xlalite.passes.analysis.matrix_products import is_grouped_convolution, is_matrix_product
 from xlalite.passes.fusion.domain import Domain, Place, find_places, place_of_result, reduced_domain
@@ -95,6 +94,8 @@ _LAPACK_KINDS = {
 def whole_array_kind(instruction: HloInstruction) -> KernelKind | None:
     """The kind for an operation whose elements cannot be computed one by one; no other kind computes these."""
     if instruction.opcode == "custom-call":
+        from xlalite.hlo.ops.rules.lapack_calls import lapack_call
+
         asked = lapack_call(instruction)
         return None if asked is None else _LAPACK_KINDS.get(asked.routine)
     return _WHOLE_ARRAY_KINDS.get(instruction.opcode)

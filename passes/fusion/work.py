@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from xlalite.hlo.ir.instruction import HloInstruction
-from xlalite.hlo.ops.dot import DotAttrs
 from xlalite.hlo.types.window import Window
 from xlalite.passes.fusion.domain import Domain, Place
 from xlalite.passes.fusion.fusible import accumulated_dimension, is_expensive, only_moves
+
+if TYPE_CHECKING:
+    from xlalite.hlo.ops.dot import DotAttrs
 
 EXPENSIVE_FLOPS = 16
 """Simple operations that take about as long as an expensive one."""

@@ -7,7 +7,6 @@ operands that are read for the last time; what remains is packed into one arena.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 from xlalite.hlo.errors import PassError
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -19,7 +18,6 @@ from xlalite.passes.analysis.buffer_values import BufferValues
 from xlalite.passes.analysis.in_place import reusable_operands
 from xlalite.passes.analysis.required_sharing import Refusal, analyse, overwrites, share_required, try_share
 from xlalite.passes.memory.arena_packing import Block, pack
-from xlalite.passes.memory.buffer_report import buffer_report
 from xlalite.passes.memory.buffers import (
     ALIGNMENT_BYTES,
     Allocation,
@@ -106,7 +104,12 @@ class _Assigner:
         )
         slices = dict(self._slices())
         allocations = tuple(self._allocations)
-        report = partial(buffer_report, self._module, allocations, self._groups, self._place)
+
+        def report() -> str:
+            from xlalite.passes.memory.buffer_report import buffer_report
+
+            return buffer_report(self._module, allocations, self._groups, self._place)
+
         return BufferAssignment(allocations, slices, donations, report)
 
     def _own(self, group: BufferGroup, kind: AllocationKind, leaf: int) -> None:

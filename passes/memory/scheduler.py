@@ -16,7 +16,7 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.traversal import dependencies, reachable
-from xlalite.hlo.ops.host_transfer import senders_and_waiters
+from xlalite.hlo.ops.rules.transfer_order import senders_and_waiters
 from xlalite.hlo.records import dataclass
 from xlalite.passes.analysis.in_place import overwritable_operands, reusable_operands
 from xlalite.passes.core.base import HloPass

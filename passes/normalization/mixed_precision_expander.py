@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
-from xlalite.hlo.ops import comparison, elementwise_binary, random
+from xlalite.hlo.ops import elementwise_binary
 from xlalite.hlo.ops.rules.elementwise_rules import common_dtype
 from xlalite.hlo.records import dataclass
 from xlalite.passes.rewriting.expander import OpExpander
+
+if TYPE_CHECKING:
+    from xlalite.hlo.building.builder import Builder, Handle
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +21,7 @@ class MixedPrecisionExpander(OpExpander):
 
     name: ClassVar[str] = "mixed-precision-expander"
     opcodes: ClassVar[frozenset[str]] = frozenset(
-        op.name
-        for op in (*elementwise_binary.OPS, *comparison.OPS, *random.OPS)
-        if op.arity == 2 and op.has(Trait.ELEMENTWISE)
+        (*(op.name for op in elementwise_binary.OPS if op.has(Trait.ELEMENTWISE)), "compare", "stochastic-convert")
     )
 
     def may_expand(self, instruction: HloInstruction) -> bool:

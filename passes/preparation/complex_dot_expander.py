@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.ir.instruction import HloInstruction
-from xlalite.hlo.ops.convolution import ConvolutionAttrs
 from xlalite.hlo.ops.dot import DotAttrs, dot_flops, free_dimensions
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.spelling.codecs import Precision
 from xlalite.hlo.types.shape import Shape
 from xlalite.passes.rewriting.expander import OpExpander
+
+if TYPE_CHECKING:
+    from xlalite.hlo.ops.convolution import ConvolutionAttrs
 
 
 @dataclass(frozen=True, slots=True)

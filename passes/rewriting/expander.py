@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from xlalite.hlo.building.builder import Builder, Handle
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.records import dataclass
 from xlalite.passes.core.base import HloPass
-from xlalite.passes.rewriting.inlining import inline_instruction
+
+if TYPE_CHECKING:
+    from xlalite.hlo.building.builder import Builder, Handle
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,9 @@ class OpExpander(HloPass):
         """Builds the composition from handles of the instruction's operands."""
 
     def _replace(self, instruction: HloInstruction, module: HloModule) -> None:
+        from xlalite.hlo.building.builder import Builder
+        from xlalite.passes.rewriting.inlining import inline_instruction
+
         builder = Builder(instruction.name, module)
         parameters = tuple(builder.parameter(operand.shape) for operand in instruction.operands)
         builder.computation.set_root(self.expand(builder, instruction, parameters).instruction)

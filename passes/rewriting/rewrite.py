@@ -79,18 +79,20 @@ class RewriteRun:
     """The rules of one pass run, with what they did.
 
     Attributes:
-        rules: The rules by opcode, in the order in which they are tried.
+        rules: Gives the rules of an operation, in the order in which they are tried; None for none.
         may_change: Asked before each rewrite; False ends the run.
         explain: Whether declined rules are noted.
-        fired: How often each rule fired.
+        fired: How often each rule fired, by name.
+        identities: What each rule that fired applied.
         declined: (rule, instruction, reason) of rules that declined.
         stopped: Computations in which the rules did not come to an end and were stopped.
     """
 
-    rules: dict[str, tuple[RewriteRule, ...]]
+    rules: Callable[[str], Sequence[RewriteRule] | None]
     may_change: Callable[[], bool] = lambda: True
     explain: bool = False
     fired: Counter[str] = field(default_factory=Counter)
+    identities: dict[str, str] = field(default_factory=dict)
     declined: dict[tuple[str, str, str], None] = field(default_factory=dict)
     stopped: list[str] = field(default_factory=list)
     _count: int = 0
@@ -112,11 +114,10 @@ class RewriteRun:
             rewritten.update(new)
         return self._count > before
 
-    def record_on(self, module: HloModule, pass_name: str, rules: Sequence[RewriteRule]) -> None:
+    def record_on(self, module: HloModule, pass_name: str) -> None:
         """Leaves a record of each rule that fired, with its identity and count, and of each that declined."""
-        identities = {rule.name: rule.identity for rule in rules if rule.name in self.fired} if self.fired else {}
         for rule_name, count in self.fired.items():
-            module.record(pass_name, (rule_name,), "applied", identities[rule_name], {"times": count})
+            module.record(pass_name, (rule_name,), "applied", self.identities[rule_name], {"times": count})
         for rule_name, instruction, reason in self.declined:
             module.record(pass_name, (rule_name, instruction), "declined", reason)
         often = {name: count for name, count in self.fired.most_common(4)}
@@ -170,7 +171,7 @@ class RewriteRun:
 
     def _apply_first(self, instruction: HloInstruction) -> tuple[HloInstruction, ...] | None:
         """Applies the first rule that fires; gives the new instructions, the replacement, and who used the old one."""
-        rules = self.rules.get(instruction.opcode)
+        rules = self.rules(instruction.opcode)
         if not rules or instruction.is_controlled:
             return None
         for rule in rules:
@@ -184,11 +185,16 @@ class RewriteRun:
             if changes_bitcast(instruction, result) or not self.may_change():
                 remove_dead(result)
                 return None
-            self.fired[rule.name] += 1
+            self._note(rule)
             self._count += 1
             users = instruction.users
             return (*replace(instruction, result), result, *users)
         return None
+
+    def _note(self, rule: RewriteRule) -> None:
+        if rule.name not in self.fired:
+            self.identities[rule.name] = rule.identity
+        self.fired[rule.name] += 1
 
 
 def _concerned(computation: HloComputation, since: int, looked_at: dict[HloInstruction, int]) -> list[HloInstruction]:

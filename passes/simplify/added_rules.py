@@ -35,10 +35,10 @@ def register_rule(opcode: str, strictness: Strictness = Strictness.EXACT) -> Cal
         raise PassError(f"register_rule: there is no operation {opcode!r}{did_you_mean(opcode, OPS)}")
 
     def register(function: R) -> R:
-        from xlalite.passes.simplify.algebraic_simplifier import RULES
+        from xlalite.passes.simplify.algebraic_simplifier import all_rules
 
         rule = RewriteRule(opcode, function, strictness)
-        if any(rule.name == known.name for known in RULES):
+        if any(rule.name == known.name for known in all_rules()):
             raise PassError(f"register_rule: the compiler has a rule {rule.name!r}")
         _rules[rule.name] = rule
         note_extension(f"rule {rule.name}", f"{opcode} {strictness.value} {source_stamp(function)}")

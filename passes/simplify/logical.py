@@ -6,7 +6,6 @@ from xlalite.hlo.building.construct import binary, splat_like, unary
 from xlalite.hlo.building.create import create
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.monoid import MonoidKind, monoid_identity
-from xlalite.hlo.ops.comparison import CompareAttrs, ComparisonType, Direction, default_comparison_type
 from xlalite.hlo.types.dtype import DType
 from xlalite.passes.rewriting.patterns import operand_with_splat, same, splat_integer, splat_literal, used_once
 from xlalite.passes.rewriting.rewrite import Declined, RewriteRule, RuleResult
@@ -91,6 +90,8 @@ def not_of_comparison(instruction: HloInstruction) -> RuleResult:
     inner = instruction.operand(0)
     if inner.opcode != "compare" or not used_once(inner):
         return None
+    from xlalite.hlo.ops.comparison import CompareAttrs, ComparisonType, Direction, default_comparison_type
+
     direction: Direction = inner.attrs.direction
     order = inner.attrs.type or default_comparison_type(inner.operand(0).shape.dtype)
     if order is ComparisonType.FLOAT and direction not in (Direction.EQ, Direction.NE):

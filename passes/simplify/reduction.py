@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from xlalite.hlo.building.construct import broadcast, compare, convert, element, iota, reshape, scalar, transpose
 from xlalite.hlo.building.create import create
 from xlalite.hlo.ir.computation import HloComputation
-from xlalite.hlo.ir.extreme import recognise_extreme
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.monoid import Monoid, MonoidKind, recognise_monoid
 from xlalite.hlo.numerics.conversion import integer_range
@@ -144,7 +143,11 @@ def reduce_with_short_positions(instruction: HloInstruction) -> RuleResult:
     dimension, last = counted.attrs.iota_dimension, integer_range(DType.S32)[1]
     if instruction.attrs.dimensions != (dimension,) or counted.shape.dims[dimension] > last:
         return None
-    if first is None or not -last <= int(first.value) <= last or recognise_extreme(function) is None:
+    if first is None or not -last <= int(first.value) <= last:
+        return None
+    from xlalite.hlo.ir.extreme import recognise_extreme
+
+    if recognise_extreme(function) is None:
         return None
     short = _with_positions(function, DType.S32)
     if short is None:

@@ -24,6 +24,7 @@ class ReshapeMover(HloPass):
     """
 
     name: ClassVar[str] = "reshape-mover"
+    opcodes: ClassVar[frozenset[str]] = frozenset({"broadcast", "reshape", "transpose"})
     counts_changes: ClassVar[bool] = True
     reaches_fixpoint: ClassVar[bool] = True
 
@@ -35,9 +36,9 @@ class ReshapeMover(HloPass):
 
     def run_on_changes(self, module: HloModule, since: int) -> bool:
         """Moves what has changed, and what is made of it; says whether anything changed."""
-        rewriting = RewriteRun(_table(), self.may_change, self.explain)
+        rewriting = RewriteRun(_table().get, self.may_change, self.explain)
         changed = rewriting.rewrite(module, 0 if self.explain else since)
-        rewriting.record_on(module, self.name, _RULES)
+        rewriting.record_on(module, self.name)
         return changed
 
 

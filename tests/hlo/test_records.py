@@ -136,8 +136,9 @@ def declared(declaration: type, decorate: Decorator, options: dict[str, bool]) -
 
 
 def observed(cls: Any, all_arguments: list[tuple[tuple[Any, ...], dict[str, Any]]]) -> dict[str, object]:
-    """What can be seen of a class and of what is made of it."""
-    seen: dict[str, object] = {
+    """What can be seen of a class and of what is made of it, before anybody looks at its `__init__` and after that."""
+    seen: dict[str, object] = {"before": instances(cls, all_arguments)}
+    seen |= {
         "signature": str(inspect.signature(cls)).replace("<object object", "<factory").split("<factory")[0],
         "slots": getattr(cls, "__slots__", None),
         "match": cls.__match_args__,
@@ -149,6 +150,12 @@ def observed(cls: Any, all_arguments: list[tuple[tuple[Any, ...], dict[str, Any]
         "hashed": cls.__hash__ is None,
         "missing": outcome(lambda: type(cls(unknown=1))),
     }
+    return seen | instances(cls, all_arguments)
+
+
+def instances(cls: Any, all_arguments: list[tuple[tuple[Any, ...], dict[str, Any]]]) -> dict[str, object]:
+    """What can be seen of what is made of a class."""
+    seen: dict[str, object] = {}
     for arguments, by_name in all_arguments:
         made = outcome(lambda a=arguments, n=by_name: cls(*a, **n))  # type: ignore[misc]
         if isinstance(made, tuple):
@@ -300,3 +307,21 @@ def test_values_for_the_beginning_alone_are_left_to_dataclasses() -> None:
             object.__setattr__(self, "value", self.value * scale)
 
     assert Scaled(3, 4).value == 12
+
+
+@pytest.mark.parametrize("wrong", [((), {}), ((1, 2, 3, 4), {}), ((1,), {"first": 2}), ((1,), {"fourth": 4})])
+def test_the_first_instance_refuses_what_does_not_fit(wrong: tuple[tuple[Any, ...], dict[str, Any]]) -> None:
+    arguments, by_name = wrong
+    declaration = type("Three", (), {"__annotations__": {"first": int, "second": int, "third": int}, "third": 3})
+    made = [declared(declaration, decorate, {"frozen": True}) for decorate in (records.record, dataclasses.dataclass)]
+    ours, theirs = (outcome(lambda cls=cls: cls(*arguments, **by_name)) for cls in made)  # type: ignore[misc]
+    assert ours == theirs
+    assert isinstance(theirs, tuple)
+
+
+def test_instances_do_not_differ_however_many_there_are() -> None:
+    cls = declared(Made, records.record, {"frozen": True, "slots": True})
+    many = [cls([number]) for number in range(20)]
+    assert [one.items for one in many] == [[number] for number in range(20)]
+    assert len({id(one.table) for one in many}) == 20
+    assert all((one.size, one.given) == (7, 3) for one in many)

@@ -14,12 +14,6 @@ from __future__ import annotations
 from functools import cache
 from typing import TypeAlias
 
-from xlalite.backends.codegen.arrays.narrow_floats import (
-    decode_narrow_float,
-    encode_narrow_float,
-    round_to_narrow_float,
-    select_narrow_float,
-)
 from xlalite.backends.codegen.llvm import F32, F64, I1, I8, I16, FunctionBuilder, Type, Value, constant, integer, vector
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
@@ -85,6 +79,8 @@ def from_memory(fb: FunctionBuilder, dtype: DType, stored: Value) -> Value:
     if dtype.is_integral:
         return normalize_integer(fb, dtype, stored)
     if representation(dtype).is_narrow_float:
+        from xlalite.backends.codegen.arrays.narrow_floats import decode_narrow_float
+
         return decode_narrow_float(fb, dtype, stored)
     return stored
 
@@ -97,6 +93,8 @@ def to_memory(fb: FunctionBuilder, dtype: DType, value: Value) -> Value:
     if dtype.is_integral and dtype.bits < 8:
         return fb.and_(value, (1 << dtype.bits) - 1) if dtype.is_unsigned else value
     if representation(dtype).is_narrow_float:
+        from xlalite.backends.codegen.arrays.narrow_floats import encode_narrow_float
+
         return encode_narrow_float(fb, dtype, value)
     return value
 
@@ -113,6 +111,8 @@ def normalize_integer(fb: FunctionBuilder, dtype: DType, value: Value) -> Value:
 def round_result(fb: FunctionBuilder, dtype: DType, value: Value) -> Value:
     """Brings the exact result of one operation back into its type: rounds narrow floats, wraps sub-byte integers."""
     if representation(dtype).is_narrow_float:
+        from xlalite.backends.codegen.arrays.narrow_floats import round_to_narrow_float
+
         return round_to_narrow_float(fb, dtype, value)
     if dtype.is_integral:
         return normalize_integer(fb, dtype, value)
@@ -122,6 +122,8 @@ def round_result(fb: FunctionBuilder, dtype: DType, value: Value) -> Value:
 def select_value(fb: FunctionBuilder, dtype: DType, condition: Value, a: Value, b: Value) -> Value:
     """Either of two register values (one part)."""
     if representation(dtype).is_narrow_float:
+        from xlalite.backends.codegen.arrays.narrow_floats import select_narrow_float
+
         return select_narrow_float(fb, dtype, condition, a, b)
     return fb.select(condition, a, b)
 

@@ -17,14 +17,8 @@ from xlalite.backends.codegen.llvm import Value
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.dtype import DType
-from xlalite.hlo.types.shape import Shape
 
 Leaves = tuple[Element, ...]
-
-
-def is_of_scalars(shape: Shape) -> bool:
-    """Whether a value is a scalar, or a tuple of such."""
-    return all(leaf.is_scalar for _, leaf in shape.leaves())
 
 
 def _leaves(emitter: ElementEmitter, instruction: HloInstruction) -> Leaves:

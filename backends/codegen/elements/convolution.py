@@ -11,7 +11,6 @@ from functools import reduce
 
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, Position
 from xlalite.backends.codegen.arrays.types import Element, zero_element
-from xlalite.backends.codegen.elements.complex_arithmetic import add as add_complex
 from xlalite.backends.codegen.elements.conversion import convert_element
 from xlalite.backends.codegen.elements.dot import accumulator_dtype, multiply_add
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
@@ -156,7 +155,9 @@ def _source(
 
 def _add(fb: FunctionBuilder, dtype: DType, a: Element, b: Element) -> Element:
     if isinstance(a, tuple) and isinstance(b, tuple):
-        return add_complex(fb, a, b)
+        from xlalite.backends.codegen.elements import complex_arithmetic
+
+        return complex_arithmetic.add(fb, a, b)
     assert not isinstance(a, tuple), "both are real"
     assert not isinstance(b, tuple), "both are real"
     if dtype is DType.PRED:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, Position
 from xlalite.backends.codegen.arrays.types import Element, zero_element
-from xlalite.backends.codegen.elements.complex_arithmetic import add as add_complex, multiply as multiply_complex
 from xlalite.backends.codegen.elements.conversion import convert_element
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
 from xlalite.backends.codegen.elements.registers import flatten, unflatten
@@ -70,7 +69,9 @@ def multiply_add(emitter: ElementEmitter, kept: DType, total: Element, left: Ele
     if isinstance(total, tuple):
         assert isinstance(left, tuple), "both operands were converted to the complex type"
         assert isinstance(right, tuple), "both operands were converted to the complex type"
-        return add_complex(fb, total, multiply_complex(fb, left, right))
+        from xlalite.backends.codegen.elements import complex_arithmetic
+
+        return complex_arithmetic.add(fb, total, complex_arithmetic.multiply(fb, left, right))
     assert not isinstance(left, tuple), "both operands were converted to the real type"
     assert not isinstance(right, tuple), "both operands were converted to the real type"
     if kept is DType.PRED:

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from xlalite.backends.codegen.arrays.index import Index, IndexMath, index_key
 from xlalite.backends.codegen.arrays.types import Element, representation, round_result
-from xlalite.backends.codegen.elements.known_divisors import KnownDivisor
 from xlalite.backends.codegen.errors import UnsupportedOperationError
 from xlalite.backends.codegen.llvm import FunctionBuilder, Value
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.dtype import DType
+
+if TYPE_CHECKING:
+    from xlalite.backends.codegen.elements.known_divisors import KnownDivisor
 
 ElementSource: TypeAlias = "Callable[[ElementEmitter, Index], Element]"
 """Gives the elements of what the kernel does not compute: an operand in memory, a value in a register."""

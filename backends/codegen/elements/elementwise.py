@@ -27,21 +27,23 @@ def operand_elements(emitter: ElementEmitter, instruction: HloInstruction, index
     )
 
 
-def real_rule(compute: RealRule, *, exact: bool = False, complex_rule: ComplexRule | None = None) -> ElementRule:
-    """A rule that computes registers from registers.
+def real_rule(compute: RealRule, *, exact: bool = False) -> ElementRule:
+    """A rule that computes registers from registers, and complex numbers as `complex_arithmetic` does.
 
     Args:
         compute: The operation on one register an operand.
         exact: The result of representable operands is representable, so nothing needs rounding.
-        complex_rule: The operation on complex operands, if it has them.
     """
 
     def rule(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
         elements = operand_elements(emitter, instruction, index)
         dtype = instruction.operands[0].shape.dtype
         if isinstance(elements[0], tuple):
-            assert complex_rule is not None, f"{instruction.opcode} of {dtype.value} passes no shape rule"
-            return complex_rule(emitter.fb, dtype, tuple(e for e in elements if isinstance(e, tuple)))
+            from xlalite.backends.codegen.elements.complex_arithmetic import COMPLEX_RULES
+
+            return COMPLEX_RULES[instruction.opcode](
+                emitter.fb, dtype, tuple(e for e in elements if isinstance(e, tuple))
+            )
         registers = tuple(e for e in elements if isinstance(e, Value))
         result = compute(emitter.fb, dtype, registers)
         return result if exact else emitter.rounded(instruction.shape.dtype, result)

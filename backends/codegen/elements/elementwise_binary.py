@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from xlalite.backends.codegen.arrays.index import Index
 from xlalite.backends.codegen.arrays.types import Element
-from xlalite.backends.codegen.elements.complex_arithmetic import COMPLEX_RULES
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
 from xlalite.backends.codegen.elements.elementwise import RealRule, operand_elements, real_rule
 from xlalite.backends.codegen.elements.registers import Registers
@@ -169,20 +168,20 @@ def integer_power(fb: FunctionBuilder, dtype: DType, base: Value, exponent: Valu
     return fb.select(fb.icmp("slt", exponent, 0), inverse, result)
 
 
-_DIVIDE = real_rule(_divide, complex_rule=COMPLEX_RULES["divide"])
+_DIVIDE = real_rule(_divide)
 
 ELEMENT_RULES: dict[str, ElementRule] = {
-    "add": real_rule(_add, complex_rule=COMPLEX_RULES["add"]),
-    "subtract": real_rule(_subtract, complex_rule=COMPLEX_RULES["subtract"]),
-    "multiply": real_rule(_multiply, complex_rule=COMPLEX_RULES["multiply"]),
+    "add": real_rule(_add),
+    "subtract": real_rule(_subtract),
+    "multiply": real_rule(_multiply),
     "divide": _quotient_of_elements,
     "remainder": real_rule(_remainder),
     "maximum": real_rule(maximum, exact=True),
     "minimum": real_rule(minimum, exact=True),
     "mulhi": real_rule(_mulhi),
     "complex": _complex,
-    "power": real_rule(_power, complex_rule=COMPLEX_RULES["power"]),
-    "atan2": real_rule(_atan2, complex_rule=COMPLEX_RULES["atan2"]),
+    "power": real_rule(_power),
+    "atan2": real_rule(_atan2),
     "and": real_rule(lambda fb, dtype, xs: fb.and_(xs[0], xs[1]), exact=True),
     "or": real_rule(lambda fb, dtype, xs: fb.or_(xs[0], xs[1]), exact=True),
     "xor": real_rule(lambda fb, dtype, xs: fb.xor(xs[0], xs[1]), exact=True),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from xlalite.backends.codegen.arrays.types import round_result
-from xlalite.backends.codegen.elements.complex_arithmetic import COMPLEX_RULES
 from xlalite.backends.codegen.elements.elements import ElementRule
 from xlalite.backends.codegen.elements.elementwise import RealRule, real_rule
 from xlalite.backends.codegen.elements.registers import Registers
@@ -121,9 +120,6 @@ _ROUNDED: dict[str, RealRule] = {
 } | {"sqrt": lambda fb, dtype, xs: fb.sqrt(xs[0])}
 
 ELEMENT_RULES: dict[str, ElementRule] = {
-    **{
-        name: real_rule(compute, exact=name not in _WRAPS, complex_rule=COMPLEX_RULES.get(name))
-        for name, compute in _EXACT.items()
-    },
-    **{name: real_rule(compute, complex_rule=COMPLEX_RULES.get(name)) for name, compute in _ROUNDED.items()},
+    **{name: real_rule(compute, exact=name not in _WRAPS) for name, compute in _EXACT.items()},
+    **{name: real_rule(compute) for name, compute in _ROUNDED.items()},
 }

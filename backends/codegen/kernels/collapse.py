@@ -9,17 +9,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from xlalite.backends.codegen.kernels.dimension_runs import Boundaries, DimensionRuns, find_boundaries
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Attrs
-from xlalite.hlo.ops.dot import DotAttrs
-from xlalite.hlo.ops.gathering import GatherAttrs
 from xlalite.hlo.ops.structural import ConstantAttrs
 from xlalite.hlo.types.literal import Literal
 from xlalite.hlo.types.shape import Shape
 from xlalite.hlo.types.window import Window, WindowDimension
+
+if TYPE_CHECKING:
+    from xlalite.hlo.ops.dot import DotAttrs
+    from xlalite.hlo.ops.gathering import GatherAttrs
 
 
 def collapse(body: HloComputation) -> HloComputation:

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
-from xlalite.hlo.ops.dot import DotAttrs, free_dimensions
-from xlalite.hlo.ops.gathering import GatherAttrs
 from xlalite.hlo.types.window import WindowDimension
+
+if TYPE_CHECKING:
+    from xlalite.hlo.ops.dot import DotAttrs
+    from xlalite.hlo.ops.gathering import GatherAttrs
 
 DimensionRuns = tuple[tuple[int, ...], ...]
 """Runs of dimensions that merge, in order; together they are all dimensions."""
@@ -193,6 +196,8 @@ def _elements_after(instruction: HloInstruction, dimension: int) -> int:
 
 def _relate_dot(boundaries: Boundaries, instruction: HloInstruction) -> None:
     """Dimensions that follow one another in every array that has them merge."""
+    from xlalite.hlo.ops.dot import free_dimensions
+
     attrs: DotAttrs = instruction.attrs
     lhs, rhs = instruction.operands
     lhs_free = free_dimensions(lhs.shape.rank, attrs.lhs_batch_dims, attrs.lhs_contracting_dims)

@@ -7,7 +7,7 @@ from typing import ClassVar
 from xlalite.backends.codegen.arrays.index import Index
 from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.elements.elements import ElementEmitter
-from xlalite.backends.codegen.elements.reduction import SEVERAL_ELEMENTS
+from xlalite.backends.codegen.elements.rules import SEVERAL_ELEMENTS
 from xlalite.backends.codegen.kernels.block_copy import BlockCopyKernel, plan_block_copy
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import lane_count, open_kernel

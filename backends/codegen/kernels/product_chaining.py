@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import field
-from typing import ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from xlalite.backends.codegen.kernels.chain import ChainKernel
-from xlalite.backends.codegen.kernels.chain_blocks import sums_rows
-from xlalite.backends.codegen.kernels.chain_plan import plan_chain, why_not_in_blocks
 from xlalite.backends.codegen.kernels.collapse import collapse
 from xlalite.backends.codegen.kernels.kernel import Declined, KernelRequest
 from xlalite.backends.codegen.llvm import TargetInfo
@@ -27,6 +24,9 @@ from xlalite.passes.core.base import HloPass
 from xlalite.passes.fusion.joined_body import joined_body
 from xlalite.passes.fusion.kernel_shape import KernelKind, kernel_shapes
 from xlalite.passes.simplify.dce import remove_uncalled_computations
+
+if TYPE_CHECKING:
+    from xlalite.backends.codegen.kernels.chain import ChainKernel
 
 _Plans: TypeAlias = "dict[str, ChainKernel | Declined]"
 """What became of a body, by its fingerprint: the layers of a network have the same chains."""
@@ -91,6 +91,8 @@ class ProductChaining(HloPass):
 
     def _is_large(self, module: HloModule, chain: _Chain) -> bool:
         """Whether what is handed on is worth a chain."""
+        from xlalite.backends.codegen.kernels.chain_plan import why_not_in_blocks
+
         for head in chain.heads:
             if (declined := why_not_in_blocks(head, self.target)) is not None:
                 module.record(self.name, chain.subject, "not joined", declined.reason)
@@ -125,6 +127,8 @@ class ProductChaining(HloPass):
         return True
 
     def _plan(self, body: HloComputation) -> ChainKernel | Declined:
+        from xlalite.backends.codegen.kernels.chain_plan import plan_chain
+
         request = KernelRequest(collapse(body), target=self.target)
         shape = next(shape for shape in kernel_shapes(request.body) if shape.kind is KernelKind.CHAIN)
         return plan_chain(request, shape)
@@ -164,6 +168,8 @@ def _sums_rows(user: HloInstruction, result: HloInstruction) -> bool | None:
         (dot,) = dots
     if dot.opcode != "dot":
         return None
+    from xlalite.backends.codegen.kernels.chain_blocks import sums_rows
+
     sums = sums_rows(dot, rows)
     return sums if sums or dot.operand(0) is rows else None
 

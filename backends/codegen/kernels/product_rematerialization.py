@@ -6,7 +6,6 @@ import math
 from dataclasses import field
 from typing import ClassVar
 
-from xlalite.backends.codegen.kernels.chain_blocks import LEAST_PRODUCTS
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -68,9 +67,12 @@ class ProductRematerialization(HloPass):
         if product.is_controlled or not shape.rank:
             return False
         second = self.target.cache_bytes[1]
+        if shape.size_bytes <= _LARGE * second:
+            return False
+        from xlalite.backends.codegen.kernels.chain_blocks import LEAST_PRODUCTS
+
         return (
-            shape.size_bytes > _LARGE * second
-            and math.prod(lhs.dims[d] for d in attrs.lhs_batch_dims) >= LEAST_PRODUCTS
+            math.prod(lhs.dims[d] for d in attrs.lhs_batch_dims) >= LEAST_PRODUCTS
             and math.prod(lhs.dims[d] for d in attrs.lhs_contracting_dims) <= _MOST_TERMS
             and 3 * _LEAST_ROWS * shape.dims[-1] * shape.dtype.size_bytes <= second
         )

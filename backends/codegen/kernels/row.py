@@ -10,13 +10,12 @@ from __future__ import annotations
 import math
 from dataclasses import field
 from itertools import chain
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, Position
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.arrays.types import Element, representation
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSource
-from xlalite.backends.codegen.elements.known_divisors import KnownDivisor
 from xlalite.backends.codegen.elements.registers import flatten, unflatten
 from xlalite.backends.codegen.kernels.accumulation import Accumulations
 from xlalite.backends.codegen.kernels.accumulator_sweep import Registers, Sweep, SweepBody, SweepInOrder
@@ -32,6 +31,9 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.decision import Number
 from xlalite.passes.fusion.kernel_shape import KernelShape, results_of
+
+if TYPE_CHECKING:
+    from xlalite.backends.codegen.elements.known_divisors import KnownDivisor
 
 _AHEAD_BYTES = 8192
 """What is read is asked for so much earlier. Processors foresee no masked loads, such as those beside padding: the sum
@@ -209,7 +211,14 @@ class _RowEmitter:
             member: self._once_a_row(row, scalar.element(member, self._plan.row_index(member, row.index)))
             for member in self._plan.hoisted[level]
         }
-        for divisor in self._plan.divisors[level] if self._lanes > 1 else ():
+        if self._plan.divisors[level] and self._lanes > 1:
+            self._know_divisors(row, level)
+
+    def _know_divisors(self, row: _Row, level: int) -> None:
+        """Computes the reciprocals of what the coming pass divides the row by."""
+        from xlalite.backends.codegen.elements.known_divisors import KnownDivisor
+
+        for divisor in self._plan.divisors[level]:
             (member,) = divisor.operands
             number = self._emitter(row, 1).register(member, self._plan.row_index(member, row.index))
             row.divisors[divisor] = KnownDivisor.of(self._entry.fb, number, self._lanes)

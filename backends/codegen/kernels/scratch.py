@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry
-from xlalite.backends.codegen.kernels.scalars import Scalar
 from xlalite.backends.codegen.llvm import I8, I64, PTR, FunctionBuilder, Value
+
+if TYPE_CHECKING:
+    from xlalite.backends.codegen.kernels.scalars import Scalar
 
 HEADER_BYTES = 64
 MAX_SLOTS = 64

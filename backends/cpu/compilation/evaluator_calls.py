@@ -10,15 +10,17 @@ import ctypes
 import functools
 import threading
 from collections.abc import Iterator, Mapping
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from xlalite.hlo.ir.module import HloModule
-from xlalite.hlo.surroundings.custom_calls import NATIVE_CALLS, NativeFunction
 from xlalite.hlo.types.literal import Token, Value
 from xlalite.hlo.types.shape import Shape
+
+if TYPE_CHECKING:
+    from xlalite.hlo.surroundings.custom_calls import NativeFunction
 
 _Callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
 
@@ -90,6 +92,8 @@ def bind_evaluator_calls(texts: Mapping[str, str]) -> dict[str, BoundCall]:
 
 
 def _bound(text: str) -> BoundCall:
+    from xlalite.hlo.surroundings.custom_calls import NATIVE_CALLS
+
     if NATIVE_CALLS:
         from xlalite.hlo.text import parse
 

@@ -10,11 +10,11 @@ from xlalite.passes.core.pipeline import FixPoint, Pipeline, Stage
 from xlalite.passes.fusion import Fusion
 from xlalite.passes.memory.copy_insertion import CopyInsertion
 from xlalite.passes.memory.scheduler import Scheduler
-from xlalite.passes.normalization.defusion import Defusion
 from xlalite.passes.normalization.run_time_sizes import RunTimeSizes
 from xlalite.passes.pipelines import finishing, normalization, simplification
 from xlalite.passes.simplify.dce import DeadCodeElimination
 
+Defusion = late("xlalite.passes.normalization.defusion:Defusion", "fusion")
 DynamicPadder = late("xlalite.passes.normalization.dynamic_padder:DynamicPadder", "custom-call")
 ComplexDotExpander = late("xlalite.passes.preparation.complex_dot_expander:ComplexDotExpander", "dot", "convolution")
 ConvolutionWinograd = late("xlalite.passes.preparation.convolution_winograd:ConvolutionWinograd", "convolution")

@@ -13,7 +13,6 @@ from xlalite.backends.cpu.compilation.request import CompileRequest
 from xlalite.backends.cpu.native.jit import CodeForm
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.records import dataclass
-from xlalite.passes.memory.schedule_report import schedule_report
 
 if TYPE_CHECKING:
     from xlalite.passes.dump.dumper import ModuleDumper
@@ -70,6 +69,12 @@ def run_to(stage: Stage, request: CompileRequest) -> tuple[Compilation, str | by
         return compilation, stage.content(compilation)
 
 
+def _schedule_report(compilation: Compilation) -> str:
+    from xlalite.passes.memory.schedule_report import schedule_report
+
+    return schedule_report(compilation.optimized)
+
+
 def _dumper(request: CompileRequest) -> ModuleDumper | None:
     if request.options.debug.dump_to is None:
         return None
@@ -120,7 +125,7 @@ _ALL = (
         "schedule",
         "what runs when, and how many bytes are alive",
         Step.OPTIMIZED,
-        lambda c: schedule_report(c.optimized),
+        _schedule_report,
         "cpu_after_optimizations-schedule.txt",
     ),
     Stage(

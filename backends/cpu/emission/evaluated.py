@@ -6,20 +6,16 @@ fingerprint of what it computes.
 
 from __future__ import annotations
 
-from xlalite.backends.codegen.elements.control import is_of_scalars
-from xlalite.backends.codegen.elements.reduction import SEVERAL_ELEMENTS
-from xlalite.backends.codegen.elements.rules import ELEMENT_RULES
+from xlalite.backends.codegen.elements.rules import ELEMENT_RULES, SEVERAL_ELEMENTS
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.fingerprint import fingerprint
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ops import OPS
-from xlalite.hlo.ops.custom import EVALUATE, REFUSE
 from xlalite.hlo.ops.structural import ParameterAttrs
 from xlalite.hlo.types.decision import Decision
+from xlalite.hlo.types.shape import Shape
 from xlalite.passes.fusion.kernel_shape import whole_array_kind
-
-_OUTLINED = {EVALUATE: "sizes known at run time", REFUSE: "the program has failed, and the evaluator says why"}
 
 
 def why_evaluated(instruction: HloInstruction) -> str | None:
@@ -29,8 +25,11 @@ def why_evaluated(instruction: HloInstruction) -> str | None:
         missing = _without_rule(body, body.root if whole_array_kind(body.root) else None)
         return f"no kernel computes {', '.join(missing)} inside a fusion" if missing else None
     if instruction.opcode == "custom-call" and whole_array_kind(instruction) is None:
+        from xlalite.hlo.ops.custom import EVALUATE, REFUSE
+
         target = instruction.attrs.custom_call_target
-        return _OUTLINED.get(target, f"it is a custom call of {target}")
+        outlined = {EVALUATE: "sizes known at run time", REFUSE: "the program has failed, and the evaluator says why"}
+        return outlined.get(target, f"it is a custom call of {target}")
     has_rule = instruction.opcode in ELEMENT_RULES and (
         instruction.opcode in SEVERAL_ELEMENTS or not instruction.shape.is_tuple
     )
@@ -46,8 +45,11 @@ def why_evaluated(instruction: HloInstruction) -> str | None:
 def evaluated_decision(instruction: HloInstruction, reason: str, size_bytes: int) -> Decision:
     """The record of a call of the evaluator; one that only says why a program has failed computes nothing."""
     subject, work = (instruction.name,), {"bytes": size_bytes}
-    if instruction.opcode == "custom-call" and instruction.attrs.custom_call_target == REFUSE:
-        return Decision("kernel planner", subject, "refused", reason, work)
+    if instruction.opcode == "custom-call":
+        from xlalite.hlo.ops.custom import REFUSE
+
+        if instruction.attrs.custom_call_target == REFUSE:
+            return Decision("kernel planner", subject, "refused", reason, work)
     return Decision("kernel planner", subject, "evaluated", reason, {"opcode": instruction.opcode, **work})
 
 
@@ -63,14 +65,19 @@ def _without_rule(computation: HloComputation, has_kernel: HloInstruction | None
     return sorted(missing - {"tuple", "get-tuple-element"} or missing)
 
 
+def _is_of_scalars(shape: Shape) -> bool:
+    """Whether a value is a scalar, or a tuple of such."""
+    return all(leaf.is_scalar for _, leaf in shape.leaves())
+
+
 def _has_rule(instruction: HloInstruction) -> bool:
     if instruction.opcode == "get-tuple-element":
         whole = instruction.operand(0)
-        return whole.opcode in SEVERAL_ELEMENTS or is_of_scalars(whole.shape)
+        return whole.opcode in SEVERAL_ELEMENTS or _is_of_scalars(whole.shape)
     if instruction.opcode == "tuple":
-        return instruction.is_root or is_of_scalars(instruction.shape)
+        return instruction.is_root or _is_of_scalars(instruction.shape)
     if instruction.opcode in ("while", "conditional"):
-        return is_of_scalars(instruction.shape)
+        return _is_of_scalars(instruction.shape)
     return instruction.opcode in ELEMENT_RULES or instruction.opcode == "parameter"
 
 

@@ -24,10 +24,6 @@ from xlalite.hlo.surroundings.devices import LoneDevice
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape
 
-COLLECTIVES = (
-    *("all-reduce", "reduce-scatter", "all-gather", "all-to-all", "ragged-all-to-all"),
-    *("collective-broadcast", "collective-permute"),
-)
 NOBODY = -1
 
 
@@ -71,23 +67,6 @@ def meeting_of(instruction: HloInstruction) -> Meeting | Declined:
         return Declined(f"its shapes are not those of groups of {count}")
     numbers = [*(number for pair in places for number in pair), *(rank for group in groups for rank in group)]
     return Meeting(count, config.num_partitions, np.array(numbers, np.int64).tobytes())
-
-
-class MeetingNumbers:
-    """Numbers of collectives: those of a kind and channel with equal shapes meet each other, others only themselves."""
-
-    def __init__(self) -> None:
-        """None yet."""
-        self._numbers: dict[object, int] = {}
-
-    def of(self, instruction: HloInstruction) -> int:
-        """The number of a collective."""
-        channel, shapes = (
-            instruction.attrs.channel_id,
-            [one.shape.text() for one in (instruction, *instruction.operands)],
-        )
-        key = instruction if channel is None else (instruction.opcode, channel, *shapes)
-        return self._numbers.setdefault(key, len(self._numbers))
 
 
 def results_of(instruction: HloInstruction) -> tuple[Shape, ...]:

@@ -13,7 +13,6 @@ from itertools import chain
 
 import numpy as np
 
-from xlalite.backends.codegen.elements.random import counter_before
 from xlalite.backends.codegen.kernels.constant_sharing import ConstantSharing
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel
 from xlalite.backends.codegen.kernels.planner import KernelPlan, KernelPlans, grain_of
@@ -31,7 +30,6 @@ from xlalite.backends.codegen.llvm import (
     Value,
     constant,
 )
-from xlalite.backends.cpu.emission.collective_code import CollectiveCode, plan_folds, rank_of
 from xlalite.backends.cpu.emission.constant_pool import symbol_of
 from xlalite.backends.cpu.emission.emitted_module import ENTRY, EmittedModule
 from xlalite.backends.cpu.emission.evaluated import (
@@ -39,16 +37,15 @@ from xlalite.backends.cpu.emission.evaluated import (
     evaluated_module,
     evaluator_symbol,
 )
+from xlalite.backends.cpu.emission.exchanges import COLLECTIVES, TRANSFERS, MeetingNumbers
 from xlalite.backends.cpu.emission.inline_scalars import compute_inline
 from xlalite.backends.cpu.emission.kernel_clock import KernelClock
-from xlalite.backends.cpu.emission.meeting import COLLECTIVES, MeetingNumbers, meeting_of
 from xlalite.backends.cpu.emission.parallel_region import Step, TouchedMemory, emit_region, region_decision
 from xlalite.backends.cpu.emission.program_text import ProgramText
 from xlalite.backends.cpu.emission.scalar_slots import ScalarSlots, is_scalar_work, scalars_with_slots
 from xlalite.backends.cpu.emission.shared_addresses import places_of, share_addresses
 from xlalite.backends.cpu.emission.step_chunks import StepChunks
 from xlalite.backends.cpu.emission.step_plans import StepPlans
-from xlalite.backends.cpu.emission.transfer_code import TRANSFERS, TransferCode, why_not_transferred
 from xlalite.backends.cpu.native.thread_pool import PARALLEL_FOR
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -251,15 +248,22 @@ class _ModuleEmitter:
         self._emit_computation(instruction.called_computations[0])
 
     def _emit_random_state(self, instruction: HloInstruction) -> None:
+        from xlalite.backends.codegen.elements.random import counter_before
+
         self._fb.store(counter_before(self._fb, instruction.attrs.delta), self._address(instruction), 8)
 
     def _emit_device_number(self, instruction: HloInstruction) -> None:
+        from xlalite.backends.cpu.emission.collective_code import rank_of
+
         fb, partitions = self._fb, self._hlo.config.num_partitions
         rank = rank_of(fb)
         number = fb.udiv(rank, partitions) if instruction.opcode == "replica-id" else fb.urem(rank, partitions)
         fb.store(fb.trunc(number, I32), self._address(instruction), 4)
 
     def _emit_collective(self, instruction: HloInstruction) -> None:
+        from xlalite.backends.cpu.emission.collective_code import CollectiveCode, plan_folds
+        from xlalite.backends.cpu.emission.meeting import meeting_of
+
         meeting = meeting_of(instruction)
         if isinstance(meeting, Declined):
             self._emit_evaluator_call(instruction, meeting.reason)
@@ -290,6 +294,8 @@ class _ModuleEmitter:
         self._record_exchange(instruction, "rendezvous", reason, devices=meeting.count)
 
     def _emit_transfer(self, instruction: HloInstruction) -> None:
+        from xlalite.backends.cpu.emission.transfer_code import TransferCode, why_not_transferred
+
         reason = why_not_transferred(instruction)
         if reason is not None:
             self._emit_evaluator_call(instruction, reason)

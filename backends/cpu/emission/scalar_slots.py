@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from xlalite.backends.codegen.elements.reduction import SEVERAL_ELEMENTS
+from xlalite.backends.codegen.elements.rules import SEVERAL_ELEMENTS
 from xlalite.backends.codegen.kernels.loop import LoopKernel
 from xlalite.backends.codegen.kernels.planner import KernelPlan
 from xlalite.backends.codegen.llvm import FunctionBuilder, Value, integer

@@ -13,13 +13,10 @@ from xlalite.backends.cpu.emission.collective_code import rank_of
 from xlalite.backends.cpu.native.letters import description
 from xlalite.backends.cpu.native.rendezvous import HOST_PUT, HOST_TAKE, RECEIVE, SEND
 from xlalite.hlo.ir.instruction import HloInstruction
-from xlalite.hlo.ops import host_transfer
 from xlalite.hlo.ops.host_transfer import device_pairs
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.surroundings.host_transfers import INFEED, OUTFEED, channel_queue
 from xlalite.hlo.types.shape import Shape
-
-TRANSFERS = tuple(op.name for op in host_transfer.OPS)
 
 
 def why_not_transferred(instruction: HloInstruction) -> str | None:

@@ -374,7 +374,7 @@ def test_rules_look_again_at_what_has_changed_and_at_what_is_made_of_it() -> Non
 
     lines = "\n".join(f"  x{i + 1} = f32[] negate(x{i})" for i in range(20))
     module = parse(f"HloModule m\nENTRY e {{\n  x0 = f32[] parameter(0)\n{lines}\n}}")
-    run = RewriteRun(rules_by_opcode([RewriteRule("negate", looks)]))
+    run = RewriteRun(rules_by_opcode([RewriteRule("negate", looks)]).get)
     assert not run.rewrite(module)
     assert looked_at == [f"x{i}" for i in range(1, 21)]
     looked_at.clear()

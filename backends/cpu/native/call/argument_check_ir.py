@@ -6,29 +6,15 @@ row-major and aligned. Nothing is converted here: whatever does not pass goes to
 
 from __future__ import annotations
 
-import ctypes
 import sys
 
-from xlalite.backends.codegen.llvm import (
-    I1,
-    I8,
-    I32,
-    I64,
-    PTR,
-    VOID,
-    Block,
-    Function,
-    FunctionBuilder,
-    ModuleBuilder,
-    Value,
-    constant,
-)
+from xlalite.backends.codegen.llvm import I1, I8, I64, PTR, Block, Function, FunctionBuilder, ModuleBuilder, Value
 from xlalite.backends.cpu.native.call.call_records import CallRecord, InputRecord
 from xlalite.backends.cpu.native.call.numpy_interface import ObjectLayout
-from xlalite.backends.cpu.native.heap import PLAIN_ALIGNMENT_BYTES, allocate, release
-from xlalite.backends.cpu.native.record import NULL, Record, pointer_at
+from xlalite.backends.cpu.native.record import Record, pointer_at
 
 _MANY_INPUTS = 96
+_QUIET = ("nounwind", "noinline")
 _QUIET = ("nounwind", "noinline")
 _FOREIGN_BYTE_ORDER = ord(">" if sys.byteorder == "little" else "<")
 
@@ -63,82 +49,26 @@ def _check_dtype(fb: FunctionBuilder, descriptor: Record, wanted: Record, unusua
         fb.guard(fb.and_(is_same_type, is_native), unusual)
 
 
-class _Extent(ctypes.Structure):
-    """The memory of an input."""
-
-    _fields_ = (("begin", ctypes.c_void_p), ("end", ctypes.c_void_p), ("is_donated", ctypes.c_int64))
-
-
 def write_donation_overlaps(module: ModuleBuilder) -> Function:
-    """Whether an input that will be overwritten shares memory with another input.
-
-    A few inputs are compared with each other, many are sorted first: then one that begins before another has ended, and
-    one of the two overwritten, is all there is to find.
-    """
-    overlaps_sorted = _write_overlaps_sorted(module)
+    """Whether an input that will be overwritten shares memory with another input; many are asked about elsewhere."""
     fb = module.function("donation_overlaps", I1, (PTR, PTR), linkage="internal", attributes=_QUIET)
     address, params = fb.parameters
     call = Record(fb, CallRecord, address)
     num_inputs, inputs = call.load("num_inputs"), call.load("inputs")
-    with fb.if_(fb.icmp("sge", num_inputs, _MANY_INPUTS)):
-        fb.ret(fb.call(overlaps_sorted, address, params))
+    with fb.if_(call.is_set("many_overlap")):
+        fb.ret(fb.call_pointer(call.load("many_overlap"), I1, (address, params)))
 
     with fb.loop(0, num_inputs) as index, fb.if_(Record.item(fb, InputRecord, inputs, index).is_set("is_donated")):
-        begin, end = _extent(fb, inputs, params, index)
+        begin, end = extent_of(fb, inputs, params, index)
         with fb.loop(0, num_inputs) as other, fb.if_(fb.icmp("ne", other, index)):
-            other_begin, other_end = _extent(fb, inputs, params, other)
+            other_begin, other_end = extent_of(fb, inputs, params, other)
             with fb.if_(fb.and_(fb.icmp("ult", begin, other_end), fb.icmp("ult", other_begin, end))):
                 fb.ret(1)
     fb.ret(0)
     return fb.function
 
 
-def _extent(fb: FunctionBuilder, inputs: Value, params: Value, index: Value) -> tuple[Value, Value]:
+def extent_of(fb: FunctionBuilder, inputs: Value, params: Value, index: Value) -> tuple[Value, Value]:
+    """Where the memory of an input begins and ends."""
     begin = pointer_at(fb, params, index)
     return begin, fb.gep(I8, begin, Record.item(fb, InputRecord, inputs, index).load("size_bytes"))
-
-
-def _write_overlaps_sorted(module: ModuleBuilder) -> Function:
-    """`donation_overlaps` in n log n; without memory to sort in the answer is yes, which is safe."""
-    order = _write_order(module)
-    fb = module.function("donation_overlaps_sorted", I1, (PTR, PTR), linkage="internal", attributes=_QUIET)
-    address, params = fb.parameters
-    call = Record(fb, CallRecord, address)
-    num_inputs, inputs = call.load("num_inputs"), call.load("inputs")
-    size_bytes = ctypes.sizeof(_Extent)
-    extents = allocate(fb, fb.mul(num_inputs, size_bytes), PLAIN_ALIGNMENT_BYTES)
-    with fb.if_(fb.icmp("eq", extents, NULL)):
-        fb.ret(1)
-    with fb.loop(0, num_inputs) as index:
-        extent = Record.item(fb, _Extent, extents, index)
-        for name, value in zip(("begin", "end"), _extent(fb, inputs, params, index), strict=True):
-            extent.store(name, value)
-        extent.store("is_donated", fb.zext(Record.item(fb, InputRecord, inputs, index).load("is_donated"), I64))
-    sort = module.declare("qsort", VOID, (PTR, I64, I64, PTR))
-    fb.call(sort, extents, num_inputs, size_bytes, order)
-    found, reached = fb.alloca(I1), [fb.alloca(PTR) for _ in range(2)]
-    fb.store(constant(I1, 0), found)
-    for cell in reached:
-        fb.store(NULL, cell)
-    with fb.loop(0, num_inputs) as index:
-        extent = Record.item(fb, _Extent, extents, index)
-        begin, end, is_donated = extent.load("begin"), extent.load("end"), extent.is_set("is_donated")
-        with fb.if_(fb.icmp("ult", begin, end)):
-            by_any, by_donated = (fb.load(PTR, cell) for cell in reached)
-            with fb.if_(fb.icmp("ult", begin, fb.select(is_donated, by_any, by_donated))):
-                fb.store(constant(I1, 1), found)
-            fb.store(fb.select(fb.icmp("ult", by_any, end), end, by_any), reached[0])
-            with fb.if_(fb.and_(is_donated, fb.icmp("ult", by_donated, end))):
-                fb.store(end, reached[1])
-    release(fb, extents)
-    fb.ret(fb.load(I1, found))
-    return fb.function
-
-
-def _write_order(module: ModuleBuilder) -> Function:
-    """For `qsort`: extents by where they begin."""
-    fb = module.function("extent_order", I32, (PTR, PTR), linkage="internal", attributes=("nounwind",))
-    first, second = (Record(fb, _Extent, each).load("begin") for each in fb.parameters)
-    below, above = (fb.zext(fb.icmp(predicate, first, second), I32) for predicate in ("ult", "ugt"))
-    fb.ret(fb.sub(above, below))
-    return fb.function

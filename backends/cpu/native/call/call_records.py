@@ -27,6 +27,7 @@ CALL_BOUND = "xlalite_call_bound"
 CALL_AT = "xlalite_call_at"
 RUN = "xlalite_run"
 RELEASE_ARENA = "xlalite_release_arena"
+MANY_OVERLAP = "xlalite_many_overlap"
 """Names of what the machine code of calls defines."""
 
 NO_MEMORY_STATUS = -1
@@ -70,6 +71,7 @@ class CallRecord(ctypes.Structure):
         ("releases_lock", ctypes.c_int32),
         ("returns_tuple", ctypes.c_int32),
         ("has_donations", ctypes.c_int32),
+        ("many_overlap", ctypes.c_void_p),  # what tells whether many inputs share memory that is donated, or null
         ("inputs", ctypes.c_void_p),
         ("outputs", ctypes.c_void_p),
         ("num_inputs", ctypes.c_int64),

@@ -19,6 +19,7 @@ from xlalite.backends.cpu.native.call.call_records import (
     CALL_AT,
     CALL_BOUND,
     LARGE_BYTES,
+    MANY_OVERLAP,
     PYTHON_FUNCTIONS,
     RELEASE_ARENA,
     RUN,
@@ -36,7 +37,6 @@ from xlalite.backends.cpu.native.call.numpy_interface import (
     python_functions,
 )
 from xlalite.backends.cpu.native.call.python_call import PythonCall, pointers, raise_status
-from xlalite.backends.cpu.native.call.result_memory import keep_freed_memory, result_memory
 from xlalite.backends.cpu.native.call.signature import CallSignature, EntryPoint
 from xlalite.backends.cpu.native.linker import LinkedModule
 from xlalite.backends.cpu.native.once import once
@@ -46,6 +46,9 @@ from xlalite.hlo.types.shape import Shape
 
 MAX_NATIVE_ARRAYS = 8192
 """Calls with more inputs or outputs take the Python path, for the native one keeps its pointers on the stack."""
+
+_MANY_INPUTS = 96
+"""From so many on inputs are sorted to find out which of them share memory."""
 
 _KEPT_BY_LIBRARY = 128 << 10
 """So much memory at the end of its heap the C library does not give back to the system."""
@@ -106,6 +109,7 @@ class NativeCall(PythonCall):
             releases_lock=entry.releases_lock,
             returns_tuple=signature.returns_tuple,
             has_donations=bool(signature.donations),
+            many_overlap=self._many_overlap(),
             inputs=self._keep(self._input_records()),
             outputs=self._keep(self._output_records()),
             num_inputs=len(signature.inputs),
@@ -128,17 +132,17 @@ class NativeCall(PythonCall):
 
     def function(self) -> Callable[..., object]:
         """A builtin function with the meaning of `__call__`; it keeps this object alive."""
-        return self._builtin(CALL, _METH_FASTCALL, self._record)
+        return self._builtin(self._runtime.module.address(CALL), _METH_FASTCALL, self._record)
 
     def function_of_addresses(self) -> Callable[..., None]:
         """A builtin function of the addresses of inputs and outputs; it keeps this object alive."""
-        return self._builtin(CALL_AT, _METH_FASTCALL, self._record)
+        return self._builtin(_address_calls().address(CALL_AT), _METH_FASTCALL, self._record)
 
     def bind(self, params: Sequence[int], results: Sequence[int]) -> Callable[[], None]:
         """A builtin function that runs the entry on these addresses each time it is called."""
         bound_params, bound_results = pointers(params), pointers(results)
         record = BoundRecord(ctypes.addressof(self._record), _address(bound_params), _address(bound_results))
-        return self._builtin(CALL_BOUND, _METH_NOARGS, record, bound_params, bound_results)
+        return self._builtin(_address_calls().address(CALL_BOUND), _METH_NOARGS, record, bound_params, bound_results)
 
     def __del__(self) -> None:
         """Frees the arena."""
@@ -148,14 +152,18 @@ class NativeCall(PythonCall):
     def _run(self, params: ctypes.Array[ctypes.c_void_p], results: ctypes.Array[ctypes.c_void_p]) -> int:
         return int(self._runtime.run(ctypes.addressof(self._record), params, results))
 
-    def _builtin(self, symbol: str, flags: int, record: ctypes.Structure, *kept_alive: object) -> Callable[..., Any]:
+    def _builtin(self, address: int, flags: int, record: ctypes.Structure, *kept_alive: object) -> Callable[..., Any]:
         """A builtin function; `self`, the record, and what the record points to live as long as it does."""
         runtime = self._runtime
-        definition = _MethodDefinition(self.signature.name.encode(), runtime.module.address(symbol), flags, None)
+        definition = _MethodDefinition(self.signature.name.encode(), address, flags, None)
         capsule = runtime.new_capsule(ctypes.addressof(record), None, None)
         owner = (capsule, self, record, definition, *kept_alive)
         function: Callable[..., Any] = runtime.new_function(ctypes.addressof(definition), owner, None)
         return function
+
+    def _many_overlap(self) -> int | None:
+        is_asked = self.signature.donations and len(self.signature.inputs) >= _MANY_INPUTS
+        return _many_donations().address(MANY_OVERLAP) if is_asked else None
 
     def _input_records(self) -> ctypes.Array[InputRecord]:
         donated = {source for source, _ in self.signature.donations}
@@ -188,8 +196,11 @@ class NativeCall(PythonCall):
 
     def _result_handler(self) -> int | None:
         sizes = [shape.size_bytes for shape in self.signature.outputs]
-        if sum(sizes) >= _KEPT_BY_LIBRARY:
-            keep_freed_memory()
+        if sum(sizes) < _KEPT_BY_LIBRARY:
+            return None
+        from xlalite.backends.cpu.native.call.result_memory import keep_freed_memory, result_memory
+
+        keep_freed_memory()
         return result_memory().handler_address if any(size >= LARGE_BYTES for size in sizes) else None
 
     def _dtype(self, shape: Shape) -> np.dtype[np.generic]:
@@ -232,6 +243,21 @@ def _runtime() -> _Runtime:
         return dispatch_ir(interface.layout)
 
     return _Runtime(runtime_code("native calls", write, imports, variant))
+
+
+@once
+def _address_calls() -> LinkedModule:
+    from xlalite.backends.cpu.native.call.address_calls_ir import address_calls_ir
+
+    imports = {**python_functions(tuple(PYTHON_FUNCTIONS)), RUN: run_address()}
+    return runtime_code("calls on addresses", address_calls_ir, imports)
+
+
+@once
+def _many_donations() -> LinkedModule:
+    from xlalite.backends.cpu.native.call.many_donations_ir import many_donations_ir
+
+    return runtime_code("many donations", many_donations_ir)
 
 
 def _address(memory: ctypes.Array[Any]) -> int:

@@ -9,7 +9,6 @@ import ctypes
 from collections.abc import Callable, Sequence
 
 from xlalite.backends.cpu.native.aligned_memory import ByteArray, aligned_bytes
-from xlalite.backends.cpu.native.call.arguments import new_results, to_arrays
 from xlalite.backends.cpu.native.call.call_records import NO_MEMORY_STATUS
 from xlalite.backends.cpu.native.call.signature import CallSignature, EntryPoint
 from xlalite.hlo.errors import ArgumentError, ExecutionError
@@ -39,6 +38,8 @@ class PythonCall:
             ArgumentError: The arguments do not fit.
             ExecutionError: The function reported a failure.
         """
+        from xlalite.backends.cpu.native.call.arguments import new_results, to_arrays
+
         arrays = to_arrays(self.signature, arguments)
         results = new_results(self.signature, arrays)
         self._run_at([array.ctypes.data for array in arrays], [result.ctypes.data for result in results])
