@@ -13,6 +13,7 @@ from xlalite.backends.codegen.kernels.dot.converter import converter
 from xlalite.backends.codegen.kernels.dot.exponent_scan import exponent_scan
 from xlalite.backends.codegen.kernels.dot.finish import Area
 from xlalite.backends.codegen.kernels.dot.layout import (
+    OperandLayout,
     arguments_of,
     narrows_tiles,
     shortens_tiles,
@@ -276,11 +277,13 @@ class Driver:
         if plan.packs_rhs:
             b_type, b = numbers.kept, self._rhs_place(layout.rhs.offset)
         elif view.rhs.looked_up:
-            b = self._places(b_type, piece.rhs, view.rhs)
+            b = self._places(b_type, piece.rhs, view.rhs, layout.rhs)
         else:
             b = self._address(b_type, piece.rhs, view.rhs, piece.area.column, start)
         if plan.packs_lhs:
             a_type, a = numbers.kept, self._place(layout.lhs.offset)
+        elif view.lhs.looked_up:
+            a = self._places(a_type, piece.lhs, view.lhs, layout.lhs)
         else:
             a = self._address(a_type, piece.lhs, view.lhs, piece.area.row, start)
         if layout.lhs.least_offset is not None and layout.rhs.least_offset is not None:
@@ -310,9 +313,10 @@ class Driver:
         plan, view, math = self._plan, self._plan.view, self._math
         with math.steps(piece.area.height, plan.row_run) as first:
             run = math.piece(first, plan.row_run, piece.area.height)
-            if plan.row_run < view.m:
+            if plan.row_run < view.m and not view.lhs.looked_up:
                 a = self._address(memory, piece.lhs, view.lhs, math.add(piece.area.row, first), start)
-            with math.steps_along(run, plan.rows, memory, a, self._layout.lhs.tile) as (row, line):
+            stride = 0 if view.lhs.looked_up else self._layout.lhs.tile
+            with math.steps_along(run, plan.rows, memory, a, stride) as (row, line):
                 height = math.piece(row, plan.rows, run)
                 if plan.overlaps:
                     row = self._fb.smin(math.value(row), math.value(math.subtract(run, plan.rows)))
@@ -324,11 +328,16 @@ class Driver:
         math = self._math
         return math.address(memory, base, math.add(matrix.outer.place(math, outer), matrix.depth.place(math, depth)))
 
-    def _places(self, memory: Type, base: Value, matrix: Matrix) -> Value:
+    def _places(self, memory: Type, base: Value, matrix: Matrix, operand: OperandLayout) -> Value:
         """A table of where terms lie at the first position."""
-        fb, math, places = self._fb, self._math, self._place(self._layout.rhs.offset)
-        with fb.loop(0, math.operand(self._plan.view.k)) as term:
-            place = math.address(memory, base, matrix.depth.place(math, term))
+        fb, math, places = self._fb, self._math, self._place(operand.offset)
+        with ExitStack() as loops:
+            place: Value = base
+            term: Scalar = 0
+            for size, stride in matrix.depth.steps:
+                position = loops.enter_context(fb.loop(0, math.operand(size)))
+                place = math.address(memory, place, math.multiply(position, stride))
+                term = math.add(math.multiply(term, size), position)
             fb.store(place, fb.gep(PTR, places, term), 8)
         return places
 
@@ -360,7 +369,9 @@ class Driver:
         word = plan.numbers.word
         depth = math.divide(math.add(tile.depth, word - 1), word)
         first = math.add(piece.area.column, area.column)
-        given = map(math.value, arguments_of(plan, layout, first, area.width, area.height))
+        lhs_row, rows = math.add(piece.area.row, area.row), plan.view.lhs
+        row_place = rows.outer.place(math, lhs_row) if rows.looked_up else 0
+        given = map(math.value, arguments_of(plan, layout, row_place, first, area.width, area.height))
         function = self._tile_function(area.height, area.width)
         fb.call_pointer(function, VOID, (lhs, rhs, own, math.value(depth), adds, *given))
         if layout.turning is not None:

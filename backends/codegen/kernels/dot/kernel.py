@@ -140,7 +140,7 @@ class DotKernel(Kernel):
             "piece": f"{plan.unit_rows}x{plan.unit_columns}x{plan.unit_depth}",
             **({"parts": plan.parts} if plan.parts > 1 else {}),
             "packed": ", ".join(packed) or "nothing",
-            **({"places_looked_up": plan.view.k} if plan.view.rhs.looked_up else {}),
+            **({"places_looked_up": plan.view.k} if plan.view.lhs.looked_up or plan.view.rhs.looked_up else {}),
             **({"computed": computed} if (computed := computed_operands(self.dot)) else {}),
             "scratch_bytes": self.layout.scratch_bytes,
         }

@@ -200,16 +200,19 @@ def _matrix_tile(kind: type[MatrixTile], plan: DotPlan, columns: int, rows: int)
 
 def _outer_tile(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> OuterTile:
     narrows = columns % plan.lanes > 0 and _has_masks(plan)
+    looks_up_lhs = plan.view.lhs.looked_up
+    knows_rows = looks_up_lhs or (plan.packs_lhs and layout.lhs.depth != 1) or layout.lhs.outer == 1
     return OuterTile(
         rows=rows,
         columns=_up(columns, plan.lanes) if narrows else columns,
         lanes=plan.lanes,
         chains=plan.chains,
-        a_row=layout.lhs.outer if (plan.packs_lhs and layout.lhs.depth != 1) or layout.lhs.outer == 1 else None,
-        a_depth=layout.lhs.depth if plan.packs_lhs or layout.lhs.depth == 1 else None,
+        a_row=layout.lhs.outer if knows_rows else None,
+        a_depth=layout.lhs.depth if plan.packs_lhs or (layout.lhs.depth == 1 and not looks_up_lhs) else None,
         b_depth=layout.rhs.depth if plan.packs_rhs else None,
         b_filled=plan.packs_rhs or plan.view.rhs.panel > 0,
-        looks_up=plan.view.rhs.looked_up,
+        looks_up_a=looks_up_lhs,
+        looks_up_b=plan.view.rhs.looked_up,
         narrows=narrows,
         shortens=shortens_tiles(plan),
         has_runs=_run(plan) > 0,
@@ -239,13 +242,19 @@ def shortens_tiles(plan: DotPlan) -> bool:
     return plan.form is Form.COLUMNS and plan.view.seen is None and is_panel and is_worth_it
 
 
-def arguments_of(plan: DotPlan, layout: DotLayout, column: Scalar, width: Scalar, height: Scalar) -> tuple[Scalar, ...]:
-    """Strides and other numbers that are arguments of a tile from a column on, so wide and so high; see `OuterTile`."""
+def arguments_of(
+    plan: DotPlan, layout: DotLayout, row_place: Scalar, column: Scalar, width: Scalar, height: Scalar
+) -> tuple[Scalar, ...]:
+    """Strides and other numbers that are arguments of a tile, so wide and so high; see `OuterTile`.
+
+    Terms that are looked up lie there at the first row and column: the tile's are behind it, rows at a place.
+    """
     c_row = _up(plan.columns, plan.lanes) if layout.turning is not None else layout.sums_line
     if plan.form is Form.DEPTH:
         return layout.lhs.outer, layout.rhs.outer, c_row
+    a_depth = row_place if plan.view.lhs.looked_up else layout.lhs.depth
     b_depth = column if plan.view.rhs.looked_up else layout.rhs.depth
-    strides = layout.lhs.outer, layout.lhs.depth, b_depth, c_row
+    strides = layout.lhs.outer, a_depth, b_depth, c_row
     if plan.form is Form.STREAM:
         return *strides, width
     runs = (_run(plan), plan.view.lhs.depth.jump) if _run(plan) else ()
@@ -255,7 +264,8 @@ def arguments_of(plan: DotPlan, layout: DotLayout, column: Scalar, width: Scalar
 def _run(plan: DotPlan) -> int:
     """Terms of a run if tiles go through several; else 0."""
     walk = plan.view.lhs.depth
-    return 0 if plan.packs_lhs or walk.is_single or walk.run >= plan.unit_depth else walk.run
+    is_one = plan.packs_lhs or plan.view.lhs.looked_up or walk.is_single or walk.run >= plan.unit_depth
+    return 0 if is_one else walk.run
 
 
 def _chain_piece(plan: DotPlan) -> int:

@@ -228,6 +228,9 @@ def _plan(view: DotView, numbers: Numbers, target: TargetInfo, may_overlap: bool
         plans += _outer(Form.COLUMNS, looked_up, numbers, lanes, target)
     if view.n <= lanes and view.m > 1 and not view.rhs.panel:
         plans += _outer(Form.ROWS, view.swapped(), _swapped(numbers), lanes, target)
+    turned_image = view.turned()
+    if turned_image is not None and numbers.is_direct(numbers.rhs):
+        plans += _outer(Form.ROWS, turned_image, _swapped(numbers), lanes, target)
     turned = any(one.computing and one.depth.stride != 1 for one in (view.lhs, view.rhs))
     if view.k >= 2 * lanes and min(view.m, view.n) <= lanes and not view.rhs.panel and not turned:
         plans.append(_inner(view, numbers, lanes, target))
@@ -333,6 +336,8 @@ def _outer(
             plan = _outer_plan(form, view, numbers, lanes, target, depth, packs_lhs=False)
         yield plan
     outer, walk = view.lhs.outer, view.lhs.depth
+    if view.lhs.looked_up:
+        return
     if not is_read or not outer.is_single or walk.run < min(depth, LEAST_RUN) or outer.stride == 1 != walk.stride:
         depth = max(view.k, 1) if is_whole else even_depth(view, limit)
         yield _outer_plan(form, view, numbers, lanes, target, depth, packs_lhs=True)
@@ -352,7 +357,7 @@ def _outer_plan(
     # What is added to sums of earlier terms is not added twice.
     may_overlap = may_overlap and depth >= view.k
     row_run = view.m if packs_lhs else view.lhs.outer.run
-    restarts = 0 if packs_lhs or view.lhs.depth.run >= depth else view.k // view.lhs.depth.run
+    restarts = 0 if packs_lhs or view.lhs.looked_up or view.lhs.depth.run >= depth else view.k // view.lhs.depth.run
     tilings = outer_tilings(form, view, lanes, target, row_run, restarts, packs_lhs=packs_lhs, may_overlap=may_overlap)
     best = min(tilings, key=lambda tiling: tiling.cycles)
     lhs, rhs = packs_lhs, packs_rhs(view, numbers, lanes, target, depth)

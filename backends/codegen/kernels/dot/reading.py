@@ -112,7 +112,9 @@ def reads_lhs(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo, u
     in lines of their own more.
     """
     outer, depth = view.lhs.outer, view.lhs.depth
-    if view.lhs.computing or not numbers.is_direct(numbers.lhs) or not depth.is_even(unit_depth):
+    if view.lhs.computing or not numbers.is_direct(numbers.lhs):
+        return False
+    if not view.lhs.looked_up and not depth.is_even(unit_depth):
         return False
     if outer.is_single and outer.stride == 1 and depth.stride >= view.m and unit_depth >= _TURNED_TERMS:
         stays = view.m * view.k * numbers.kept.size_bytes <= target.cache_bytes[1] // 2

@@ -131,7 +131,7 @@ def outer_tilings(
                 step = max(height * used, _LATENCY / 2 / chains, 0.5 * height + used)
                 step *= 1 + _NARROW * (vectors == 1 and view.n > lanes)
                 if view.rhs.looked_up:
-                    step += _LOAD * (height + 2 * used + 1 - _LOADS * height * used)
+                    step += max(0.0, _LOAD * (height + 2 * used + 1 - _LOADS * height * used))
                 turning = 2.0 * lanes * used + 30 if form is Form.ROWS else 0.0
                 if view.seen is not None:
                     turning = height * used * (_SELECT if view.seen.run >= lanes else _PICK * lanes) + 30

@@ -121,6 +121,17 @@ class DotView:
         rhs = replace(self.rhs, outer=bridged, looked_up=True)
         return replace(self, n=bridged.run, rhs=rhs, seen=None if outer.is_single else outer)
 
+    def turned(self) -> DotView | None:
+        """The transposed product, in which pixels of an image are rows, read where they lie; None if it is no image.
+
+        No row is computed that is not the result's; what is computed has to be turned.
+        """
+        outer, depth = self.rhs.outer, self.rhs.depth
+        if not self.exchanged or outer.is_single or not outer.is_forward:
+            return None
+        swapped = self.swapped()
+        return swapped if depth.is_single else replace(swapped, lhs=replace(swapped.lhs, looked_up=True))
+
 
 def view_of(product: HloInstruction) -> DotView:
     """The view of a dot, or of a convolution that sees neither padding nor holes."""

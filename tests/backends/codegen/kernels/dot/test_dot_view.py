@@ -377,6 +377,22 @@ def test_pixels_behind_their_features_are_read_where_they_lie(
     assert plan.overlaps_columns == (seen is not None)
 
 
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "result", "attributes"),
+    [
+        ("2,32,58,58", "64,32,3,3", "2,64,56,56", "size=3x3}, dim_labels=bf01_oi01->bf01"),
+        ("2,3,117,117", "64,3,7,7", "2,64,56,56", "size=7x7 stride=2x2}, dim_labels=bf01_oi01->bf01"),
+        ("1,20,9,16,16", "32,20,3,3,3", "1,32,7,14,14", "size=3x3x3}, dim_labels=bf012_oi012->bf012"),
+    ],
+)
+def test_pixels_before_many_features_are_rows(lhs: str, rhs: str, result: str, attributes: str) -> None:
+    convolution = convolution_of(f"f32[{lhs}]", f"f32[{rhs}]", f"f32[{result}]", f"window={{{attributes}")
+    plan = plan_dot(convolution, WIDE)
+    assert plan.form is Form.ROWS
+    assert plan.view.lhs.looked_up
+    assert (plan.rows, plan.packs_lhs, plan.packs_rhs) == (14, False, True)
+
+
 @pytest.mark.parametrize(("size", "window"), [("57,57", "3x3 stride=2x2"), ("9,9", "3x3")])
 def test_pixels_with_much_between_them_are_packed(size: str, window: str) -> None:
     result = "28,28" if "stride" in window else "7,7"
