@@ -143,6 +143,15 @@ class Driver:
         fb, plan, math, k = self._fb, self._plan, self._math, self._plan.view.k
         piece = self._piece(number)
         start, depth = piece.start, math.piece(piece.start, plan.part_depth, k) if plan.parts > 1 else k
+        if plan.staging is not None:
+            images = plan.view.m // plan.staging.image_rows
+            with self._where(is_new[0], is_always=plan.row_units > 1 or any(plan.view.lhs.batch)):
+                plan.staging.emit(
+                    *(self._module, fb, math, self._callee),
+                    math.multiply(piece.area.product, images),
+                    (piece.area.row, piece.area.height),
+                    (self._lhs, self._place(self._layout.image_offset)),
+                )
         if plan.depth_units > 1:
             with fb.loop(*map(math.operand, (start, math.add(start, depth), plan.unit_depth))) as first:
                 self._step(piece, first)
@@ -191,13 +200,15 @@ class Driver:
         product = math.divide(block, plan.column_units) if plan.view.batch_count > 1 else 0
         lhs: Scalar = view.lhs.origin
         rhs: Scalar = view.rhs.origin
-        rest = product
+        rest, is_staged = product, plan.staging is not None
         for size, a, b in zip(reversed(view.batch), reversed(view.lhs.batch), reversed(view.rhs.batch), strict=True):
             position = math.remainder(rest, size)
             rest = math.divide(rest, size)
-            lhs, rhs = math.add(lhs, math.multiply(position, a)), math.add(rhs, math.multiply(position, b))
+            lhs = lhs if is_staged else math.add(lhs, math.multiply(position, a))
+            rhs = math.add(rhs, math.multiply(position, b))
+        image = self._place(self._layout.image_offset) if is_staged else self._lhs
         return Piece(
-            math.address(representation(plan.numbers.lhs).memory, self._lhs, lhs),
+            math.address(representation(plan.numbers.lhs).memory, image, lhs),
             math.address(representation(plan.numbers.rhs).memory, self._rhs, rhs),
             Area(
                 product,
@@ -222,7 +233,7 @@ class Driver:
         if plan.packs_lhs:
             source = piece.lhs if self._computed_lhs is None else partial(self._computed_lhs.compute, area.product)
             with self._where(is_new[0], is_always=is_lhs_new):
-                self._packs_lhs.pack(layout.lhs, source, (area.row, area.height), (start, depth))
+                self._packs_lhs.pack(layout.lhs, source, (self._lhs_row(piece, 0), area.height), (start, depth))
         elif layout.lhs.least_offset is not None:
             with self._where(is_new[0], is_always=is_lhs_new):
                 self._scan(piece, start, depth, layout.lhs.least_offset)
@@ -231,8 +242,9 @@ class Driver:
         """Finds the least exponent of all that lies between the first and the last element of a left operand's part."""
         fb, plan, math, area = self._fb, self._plan, self._math, piece.area
         matrix, memory = plan.view.lhs, representation(plan.numbers.lhs).memory
-        first = math.add(matrix.outer.place(math, area.row), matrix.depth.place(math, start))
-        ends = math.subtract(math.add(area.row, area.height), 1), math.subtract(math.add(start, depth), 1)
+        row = self._lhs_row(piece, 0)
+        first = math.add(matrix.outer.place(math, row), matrix.depth.place(math, start))
+        ends = math.subtract(math.add(row, area.height), 1), math.subtract(math.add(start, depth), 1)
         last = math.add(matrix.outer.place(math, ends[0]), matrix.depth.place(math, ends[1]))
         scan = exponent_scan(self._module, plan.lanes)
         count = math.value(math.add(math.subtract(last, first), 1))
@@ -285,7 +297,7 @@ class Driver:
         elif view.lhs.looked_up:
             a = self._places(a_type, piece.lhs, view.lhs, layout.lhs)
         else:
-            a = self._address(a_type, piece.lhs, view.lhs, piece.area.row, start)
+            a = self._address(a_type, piece.lhs, view.lhs, self._lhs_row(piece, 0), start)
         if layout.lhs.least_offset is not None and layout.rhs.least_offset is not None:
             places = self._place(layout.lhs.least_offset), self._rhs_place(layout.rhs.least_offset)
             self._is_exact = is_exact(self._fb, *(self._fb.load(I32, place, 4) for place in places))
@@ -314,7 +326,7 @@ class Driver:
         with math.steps(piece.area.height, plan.row_run) as first:
             run = math.piece(first, plan.row_run, piece.area.height)
             if plan.row_run < view.m and not view.lhs.looked_up:
-                a = self._address(memory, piece.lhs, view.lhs, math.add(piece.area.row, first), start)
+                a = self._address(memory, piece.lhs, view.lhs, self._lhs_row(piece, first), start)
             stride = 0 if view.lhs.looked_up else self._layout.lhs.tile
             with math.steps_along(run, plan.rows, memory, a, stride) as (row, line):
                 height = math.piece(row, plan.rows, run)
@@ -322,6 +334,10 @@ class Driver:
                     row = self._fb.smin(math.value(row), math.value(math.subtract(run, plan.rows)))
                     height, line = plan.rows, math.address(memory, a, math.multiply(row, view.lhs.outer.stride))
                 yield math.add(first, row), height, line
+
+    def _lhs_row(self, piece: Piece, row: Scalar) -> Scalar:
+        """Where a row of a piece is counted from where the left operand that it reads begins."""
+        return row if self._plan.staging is not None else self._math.add(piece.area.row, row)
 
     def _address(self, memory: Type, base: Value, matrix: Matrix, outer: Scalar, depth: Scalar) -> Value:
         """An element of a matrix that is read where it lies."""
@@ -369,8 +385,8 @@ class Driver:
         word = plan.numbers.word
         depth = math.divide(math.add(tile.depth, word - 1), word)
         first = math.add(piece.area.column, area.column)
-        lhs_row, rows = math.add(piece.area.row, area.row), plan.view.lhs
-        row_place = rows.outer.place(math, lhs_row) if rows.looked_up else 0
+        rows = plan.view.lhs
+        row_place = rows.outer.place(math, self._lhs_row(piece, area.row)) if rows.looked_up else 0
         given = map(math.value, arguments_of(plan, layout, row_place, first, area.width, area.height))
         function = self._tile_function(area.height, area.width)
         fb.call_pointer(function, VOID, (lhs, rhs, own, math.value(depth), adds, *given))

@@ -15,6 +15,7 @@ from __future__ import annotations
 from xlalite.backends.codegen.kernels.dot.computed_operand import computed_operands, computing_cycles, why_not_computed
 from xlalite.backends.codegen.kernels.dot.driver import Driver
 from xlalite.backends.codegen.kernels.dot.finish import Area, Finisher
+from xlalite.backends.codegen.kernels.dot.image_lines import pads_image, plan_with_lines, why_no_lines
 from xlalite.backends.codegen.kernels.dot.layout import LONG_TILE, DotLayout, layout_of
 from xlalite.backends.codegen.kernels.dot.numbers import why_no_numbers
 from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
@@ -60,7 +61,7 @@ def plan_dot_kernel(request: KernelRequest, shape: KernelShape) -> DotKernel | D
         return Declined("a result differs from the product in size")
     if dot.shape.element_count == 0:
         return Declined("the product has no elements")
-    reason = why_no_numbers(dot) or why_not_computed(dot)
+    reason = why_no_numbers(dot) or (why_no_lines(dot) if pads_image(dot) else None) or why_not_computed(dot)
     if reason is not None:
         return Declined(reason)
     read = set(reachable(memory_of(dot), lambda one: one.operands))
@@ -68,7 +69,10 @@ def plan_dot_kernel(request: KernelRequest, shape: KernelShape) -> DotKernel | D
         return Declined("a result lies in the memory of the product's operand")
     computing = computing_cycles(dot, request.target)
     plan = plan_dot(dot, request.target, may_overlap=results_of(body) == (dot,), computing=computing)
-    return dot_kernel(request, dot, plan_in_pieces(plan, dot.backend_config))
+    if not pads_image(dot):
+        return dot_kernel(request, dot, plan_in_pieces(plan, dot.backend_config))
+    in_lines = plan_with_lines(plan, dot, request.target)
+    return Declined("no piece copies a few lines") if in_lines is None else dot_kernel(request, dot, in_lines)
 
 
 def dot_kernel(request: KernelRequest, dot: HloInstruction, plan: DotPlan) -> DotKernel:
@@ -141,6 +145,7 @@ class DotKernel(Kernel):
             **({"parts": plan.parts} if plan.parts > 1 else {}),
             "packed": ", ".join(packed) or "nothing",
             **({"places_looked_up": plan.view.k} if plan.view.lhs.looked_up or plan.view.rhs.looked_up else {}),
+            **({"lines": self.plan.staging.lines} if self.plan.staging is not None else {}),
             **({"computed": computed} if (computed := computed_operands(self.dot)) else {}),
             "scratch_bytes": self.layout.scratch_bytes,
         }

@@ -95,6 +95,7 @@ class DotLayout:
         parts_offset: Place of the first part's sums in the memory that all pieces share, in bytes; counters, one for
             each piece of the result, are in front.
         part: Distance from the sums of one part of a piece to those of the next, in elements.
+        image_offset: Place of the lines of an image that a piece copies, in bytes.
         kept_offset: Place of words that say of which product each part of the right operand is that stays packed, in
             bytes; the parts follow one another.
     """
@@ -108,6 +109,7 @@ class DotLayout:
     scratch_bytes: int
     parts_offset: int = 0
     part: int = 0
+    image_offset: int = 0
     kept_offset: int = 0
 
 
@@ -145,7 +147,12 @@ def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
     elif seen is not None:
         lines_of_tile = Walk(((plan.rows, _up(plan.columns, plan.lanes)),))
         turning = Packing(None, plan.lanes, seen, lines_of_tile, sums_line, is_exact=True)
-    return DotLayout(lhs, rhs, sums_line, sums_place, turning, tile_place, place, parts_place, part, kept_place)
+    image_place = place
+    if plan.staging is not None:
+        place += _up(plan.staging.size_bytes, _ALIGNMENT)
+    return DotLayout(
+        *(lhs, rhs, sums_line, sums_place, turning, tile_place, place, parts_place, part, image_place, kept_place)
+    )
 
 
 def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:

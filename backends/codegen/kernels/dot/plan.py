@@ -25,6 +25,7 @@ from xlalite.backends.codegen.kernels.dot.reading import (
     reads_lhs,
     words_of_rows,
 )
+from xlalite.backends.codegen.kernels.dot.staging import Staging
 from xlalite.backends.codegen.kernels.dot.tilings import (
     FEW_ROWS,
     Form,
@@ -100,6 +101,8 @@ class DotPlan:
         rhs_is_far: Whether tiles read a few columns of many rows of a right operand that comes from far away.
         in_steps: Whether the pieces along the depth that follow one another are counted like others, so that who calls
             for them can make what they are computed of meanwhile.
+        staging: Which lines of an image each piece copies, with zeros around them, and reads then; None if the left
+            operand is in memory as a whole. Its walks are those through such a copy.
         kept_parts: Into how many parts a right operand is packed that stays in the scratch memory from call to call; 0
             if each call packs what it needs.
     """
@@ -125,6 +128,7 @@ class DotPlan:
     streams: int = 0
     rhs_is_far: bool = False
     in_steps: bool = False
+    staging: Staging | None = None
     kept_parts: int = 0
 
     @property
@@ -317,8 +321,7 @@ def _stream(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> 
     cycles = max(_FETCH, view.m) * view.batch_count * view.k * view.n / lanes
     sizes = view.m, columns, 1, view.m, columns, depth, depth
     streams = max(1, min(_STREAMS, target.vector_registers // 2 // view.m))
-    packs = {"packs_lhs": False, "packs_rhs": False}
-    return DotPlan(Form.STREAM, view, numbers, lanes, *sizes, **packs, row_run=view.m, cycles=cycles, streams=streams)
+    return DotPlan(Form.STREAM, view, numbers, lanes, *sizes, False, False, view.m, cycles, streams=streams)
 
 
 def _outer(
