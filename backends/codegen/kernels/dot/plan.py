@@ -11,7 +11,8 @@ from dataclasses import replace
 from functools import cache
 
 from xlalite.backends.codegen.arrays.types import representation
-from xlalite.backends.codegen.kernels.dot.matrix_units import MOST_WORDS, matrix_units
+from xlalite.backends.codegen.kernels.dot.matrix_tile import BLOCK
+from xlalite.backends.codegen.kernels.dot.matrix_units import MOST_WORDS, WHOLE_WORDS, matrix_units
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers, in_words, numbers_of
 from xlalite.backends.codegen.kernels.dot.reading import (
     LEAST_RUN,
@@ -261,7 +262,8 @@ def _in_words(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -
 def _in_matrices(view: DotView, numbers: Numbers, lanes: int) -> Iterator[DotPlan]:
     """Both operands in words that registers of matrices hold; the left one packed, and where it lies, if they may."""
     row = numbers.word * MATRIX
-    pieces = max(-(-view.k // (MOST_WORDS * numbers.word)), 1)
+    most = WHOLE_WORDS if view.m > 4 * BLOCK and view.k <= WHOLE_WORDS * numbers.word else MOST_WORDS
+    pieces = max(-(-view.k // (most * numbers.word)), 1)
     depth = max(-(-view.k // (pieces * row)) * row if pieces > 1 else view.k, 1)
     depths = {True: (depth, view.m), False: (depth_of_rows(view, numbers, depth), view.lhs.outer.run)}
     for packs_lhs, (depth, row_run) in depths.items():
