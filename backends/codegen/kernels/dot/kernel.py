@@ -44,6 +44,9 @@ from xlalite.passes.fusion.kernel_shape import KernelShape, results_of
 _LONG_CALL_STEPS = 512
 """Multiply-adds of vectors from which on loops around tiles take longer to optimise than that ever gains."""
 
+_LONG_PIECE = 96
+"""Terms of a tile from which on the same holds where it sums them piece by piece."""
+
 _STACK_BYTES = 64 << 10
 """Scratch memory up to this lies on the stack."""
 
@@ -153,7 +156,8 @@ class DotKernel(Kernel):
     @property
     def _is_long(self) -> bool:
         """Whether it does nothing but call functions: for tiles that take long, and what follows them."""
-        is_long = self.plan.unit_depth >= LONG_TILE or self.plan.in_steps
+        is_long = self.plan.unit_depth >= (LONG_TILE if self.plan.depth_units == 1 else _LONG_PIECE)
+        is_long = is_long or self.plan.in_steps
         return is_long and self.plan.extent > 0 and not computed_operands(self.dot)
 
     @property

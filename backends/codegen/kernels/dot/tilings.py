@@ -41,6 +41,12 @@ _LOAD, _LOADS = 0.5, 13 / 16
 across lines of the cache and each term begins with a load of its place.
 """
 
+_SECOND = 1.0
+"""Cycles that a vector of the right operand takes from the second cache: a panel of all terms may be too large for the
+nearest one, which has other things to keep, too. The convolution [2,32,21,21,21] by 3x3x3 takes 6.5 ms in tiles of 7
+rows, in such of 11 5.9.
+"""
+
 _RESTART = 8.0
 """Cycles to begin a run of terms."""
 
@@ -122,6 +128,7 @@ def outer_tilings(
         if view.rhs.looked_up:
             # Pieces of few such rows are best equal.
             heights = [one for one in heights if row_run % one[0] == 0] or heights
+        is_far = _bytes_of_panel(form, view, columns, lanes, target) > target.cache_bytes[0] * 3 // 4
         for rows, overlaps, loss in heights:
             chains = max(1, min(4, _LATENCY // (rows * vectors))) if view.k >= 16 else 1
             work = 0.0
@@ -130,6 +137,7 @@ def outer_tilings(
                 used = -(-width // lanes)
                 step = max(height * used, _LATENCY / 2 / chains, 0.5 * height + used)
                 step *= 1 + _NARROW * (vectors == 1 and view.n > lanes)
+                step += _SECOND * used * is_far
                 if view.rhs.looked_up:
                     step += max(0.0, _LOAD * (height + 2 * used + 1 - _LOADS * height * used))
                 turning = 2.0 * lanes * used + 30 if form is Form.ROWS else 0.0
@@ -139,6 +147,16 @@ def outer_tilings(
             # Among other columns, the last tile begins in the one before.
             functions = len(pieces) if view.seen is None else len({height for height, _, _ in pieces})
             yield Tiling(rows, columns, chains, work * (1 + loss + VARIANT * (functions - 1)), overlaps)
+
+
+def _bytes_of_panel(form: Form, view: DotView, columns: int, lanes: int, target: TargetInfo) -> int:
+    """Memory of the right operand that a tile reads if it takes all terms at once; else 0."""
+    size, line = target.vector_bits // 8 // lanes, target.cache_line_bytes
+    depth = view.rhs.depth
+    if view.rhs.looked_up:
+        span = columns + (depth.run - 1) * abs(depth.stride)
+        return view.k // depth.run * (span * size // line + 2) * line
+    return view.k * columns * size if form is Form.ROWS else 0
 
 
 def _heights(row_run: int, limit: int, *, packs_lhs: bool, may_overlap: bool) -> Iterator[tuple[int, bool, float]]:

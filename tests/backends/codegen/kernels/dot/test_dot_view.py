@@ -303,13 +303,13 @@ ENTRY e {
 @pytest.mark.parametrize(
     ("lhs", "rhs", "result", "attributes", "piece"),
     [
-        ("8,58,58,64", "8,56,56,64", "3,3,64,64", "window={size=56x56}, dim_labels=f01b_i01o->01bf", (192, 448)),
+        ("8,58,58,64", "8,56,56,64", "3,3,64,64", "window={size=56x56}, dim_labels=f01b_i01o->01bf", (192, 112)),
         (
             "8,117,117,3",
             "8,56,56,64",
             "7,7,3,64",
             "window={size=56x56 rhs_dilate=2x2}, dim_labels=f01b_i01o->01bf",
-            (21, 448),
+            (21, 112),
         ),
         (
             "2,117,117,3",
@@ -319,7 +319,7 @@ ENTRY e {
             (56, 147),
         ),
         ("2,9,9,128", "3,3,128,200", "2,7,7,200", "window={size=3x3}, dim_labels=b01f_01io->b01f", (7, 384)),
-        ("3,22,21,65", "3,20,20,30", "3,2,65,30", "window={size=20x20}, dim_labels=f01b_i01o->01bf", (130, 400)),
+        ("3,22,21,65", "3,20,20,30", "3,2,65,30", "window={size=20x20}, dim_labels=f01b_i01o->01bf", (130, 200)),
     ],
 )
 def test_images_are_read_where_they_lie_run_after_run(
@@ -380,7 +380,7 @@ def test_pixels_behind_their_features_are_read_where_they_lie(
 @pytest.mark.parametrize(
     ("lhs", "rhs", "result", "attributes"),
     [
-        ("2,32,58,58", "64,32,3,3", "2,64,56,56", "size=3x3}, dim_labels=bf01_oi01->bf01"),
+        ("2,64,58,58", "64,64,3,3", "2,64,56,56", "size=3x3}, dim_labels=bf01_oi01->bf01"),
         ("2,3,117,117", "64,3,7,7", "2,64,56,56", "size=7x7 stride=2x2}, dim_labels=bf01_oi01->bf01"),
         ("1,20,9,16,16", "32,20,3,3,3", "1,32,7,14,14", "size=3x3x3}, dim_labels=bf012_oi012->bf012"),
     ],
