@@ -233,7 +233,7 @@ class Driver:
         if plan.packs_lhs:
             source = piece.lhs if self._computed_lhs is None else partial(self._computed_lhs.compute, area.product)
             with self._where(is_new[0], is_always=is_lhs_new):
-                self._packs_lhs.pack(layout.lhs, source, (self._lhs_row(piece, 0), area.height), (start, depth))
+                self._packs_lhs.pack(layout.lhs, source, (self._first_row(piece), area.height), (start, depth))
         elif layout.lhs.least_offset is not None:
             with self._where(is_new[0], is_always=is_lhs_new):
                 self._scan(piece, start, depth, layout.lhs.least_offset)
@@ -242,7 +242,7 @@ class Driver:
         """Finds the least exponent of all that lies between the first and the last element of a left operand's part."""
         fb, plan, math, area = self._fb, self._plan, self._math, piece.area
         matrix, memory = plan.view.lhs, representation(plan.numbers.lhs).memory
-        row = self._lhs_row(piece, 0)
+        row = self._first_row(piece)
         first = math.add(matrix.outer.place(math, row), matrix.depth.place(math, start))
         ends = math.subtract(math.add(row, area.height), 1), math.subtract(math.add(start, depth), 1)
         last = math.add(matrix.outer.place(math, ends[0]), matrix.depth.place(math, ends[1]))
@@ -297,7 +297,7 @@ class Driver:
         elif view.lhs.looked_up:
             a = self._places(a_type, piece.lhs, view.lhs, layout.lhs)
         else:
-            a = self._address(a_type, piece.lhs, view.lhs, self._lhs_row(piece, 0), start)
+            a = self._address(a_type, piece.lhs, view.lhs, self._first_row(piece), start)
         if layout.lhs.least_offset is not None and layout.rhs.least_offset is not None:
             places = self._place(layout.lhs.least_offset), self._rhs_place(layout.rhs.least_offset)
             self._is_exact = is_exact(self._fb, *(self._fb.load(I32, place, 4) for place in places))
@@ -326,7 +326,7 @@ class Driver:
         with math.steps(piece.area.height, plan.row_run) as first:
             run = math.piece(first, plan.row_run, piece.area.height)
             if plan.row_run < view.m and not view.lhs.looked_up:
-                a = self._address(memory, piece.lhs, view.lhs, self._lhs_row(piece, first), start)
+                a = self._address(memory, piece.lhs, view.lhs, math.add(self._first_row(piece), first), start)
             stride = 0 if view.lhs.looked_up else self._layout.lhs.tile
             with math.steps_along(run, plan.rows, memory, a, stride) as (row, line):
                 height = math.piece(row, plan.rows, run)
@@ -335,9 +335,9 @@ class Driver:
                     height, line = plan.rows, math.address(memory, a, math.multiply(row, view.lhs.outer.stride))
                 yield math.add(first, row), height, line
 
-    def _lhs_row(self, piece: Piece, row: Scalar) -> Scalar:
-        """Where a row of a piece is counted from where the left operand that it reads begins."""
-        return row if self._plan.staging is not None else self._math.add(piece.area.row, row)
+    def _first_row(self, piece: Piece) -> Scalar:
+        """The first row of a piece, counted from where the left operand that it reads begins."""
+        return 0 if self._plan.staging is not None else piece.area.row
 
     def _address(self, memory: Type, base: Value, matrix: Matrix, outer: Scalar, depth: Scalar) -> Value:
         """An element of a matrix that is read where it lies."""
@@ -386,7 +386,7 @@ class Driver:
         depth = math.divide(math.add(tile.depth, word - 1), word)
         first = math.add(piece.area.column, area.column)
         rows = plan.view.lhs
-        row_place = rows.outer.place(math, self._lhs_row(piece, area.row)) if rows.looked_up else 0
+        row_place = rows.outer.place(math, math.add(self._first_row(piece), area.row)) if rows.looked_up else 0
         given = map(math.value, arguments_of(plan, layout, row_place, first, area.width, area.height))
         function = self._tile_function(area.height, area.width)
         fb.call_pointer(function, VOID, (lhs, rhs, own, math.value(depth), adds, *given))

@@ -45,7 +45,7 @@ _LONG_CALL_STEPS = 512
 """Multiply-adds of vectors from which on loops around tiles take longer to optimise than that ever gains."""
 
 _LONG_PIECE = 96
-"""Terms of a tile from which on the same holds where it sums them piece by piece."""
+"""Terms of a piece of those of an image, which lie in runs, from which on loops around tiles need not be fast."""
 
 _STACK_BYTES = 64 << 10
 """Scratch memory up to this lies on the stack."""
@@ -156,9 +156,10 @@ class DotKernel(Kernel):
     @property
     def _is_long(self) -> bool:
         """Whether it does nothing but call functions: for tiles that take long, and what follows them."""
-        is_long = self.plan.unit_depth >= (LONG_TILE if self.plan.depth_units == 1 else _LONG_PIECE)
-        is_long = is_long or self.plan.in_steps
-        return is_long and self.plan.extent > 0 and not computed_operands(self.dot)
+        plan = self.plan
+        is_image_in_runs = plan.depth_units > 1 and not plan.view.lhs.depth.is_single
+        is_long = plan.unit_depth >= (_LONG_PIECE if is_image_in_runs else LONG_TILE) or plan.in_steps
+        return is_long and plan.extent > 0 and not computed_operands(self.dot)
 
     @property
     def _only_calls(self) -> bool:
