@@ -153,6 +153,8 @@ class Driver:
                     (self._lhs, self._place(self._layout.image_offset)),
                 )
         if plan.depth_units > 1:
+            if plan.holds_rhs:
+                self._hold_rhs(piece, start, depth, is_new[1])
             with fb.loop(*map(math.operand, (start, math.add(start, depth), plan.unit_depth))) as first:
                 self._step(piece, first)
         else:
@@ -166,6 +168,13 @@ class Driver:
         terms = self._math.piece(first, self._plan.unit_depth, self._plan.view.k)
         self._pack(piece, first, terms, (None, None))
         self._block(piece, first, terms)
+
+    def _hold_rhs(self, piece: Piece, start: Scalar, depth: Scalar, is_new: Value | None) -> None:
+        """Packs a right operand for all pieces along the depth, unless it is that of the piece before."""
+        fb, plan, math = self._fb, self._plan, self._math
+        bounds = map(math.operand, (start, math.add(start, depth), plan.unit_depth))
+        with self._where(is_new, is_always=False), fb.loop(*bounds) as first:
+            self._pack_rhs(piece, first, math.piece(first, plan.unit_depth, plan.view.k))
 
     def _join_parts(self, piece: Piece) -> None:
         """Where all parts of a piece are done, adds their sums in order and finishes the piece."""
@@ -226,10 +235,11 @@ class Driver:
         """Packs operands for a part of the depth, if they are others than those of the piece before."""
         plan, layout, area = self._plan, self._layout, piece.area
         is_lhs_new = plan.row_units > 1 or (plan.column_units == 1 and any(plan.view.lhs.batch))
-        if plan.packs_rhs:
-            source = piece.rhs if self._computed_rhs is None else partial(self._computed_rhs.compute, area.product)
+        if plan.holds_rhs:
+            self._seek_rhs(piece, start)
+        elif plan.packs_rhs:
             with self._where_rhs_is_new(area, start, is_new[1]):
-                self._packs_rhs.pack(layout.rhs, source, (area.column, area.width), (start, depth))
+                self._pack_rhs(piece, start, depth)
         if plan.packs_lhs:
             source = piece.lhs if self._computed_lhs is None else partial(self._computed_lhs.compute, area.product)
             with self._where(is_new[0], is_always=is_lhs_new):
@@ -237,6 +247,19 @@ class Driver:
         elif layout.lhs.least_offset is not None:
             with self._where(is_new[0], is_always=is_lhs_new):
                 self._scan(piece, start, depth, layout.lhs.least_offset)
+
+    def _pack_rhs(self, piece: Piece, start: Scalar, depth: Scalar) -> None:
+        area, computed = piece.area, self._computed_rhs
+        if self._plan.holds_rhs:
+            self._seek_rhs(piece, start)
+        source = piece.rhs if computed is None else partial(computed.compute, area.product)
+        self._packs_rhs.pack(self._layout.rhs, source, (area.column, area.width), (start, depth))
+
+    def _seek_rhs(self, piece: Piece, start: Scalar) -> None:
+        """Turns to what is packed of a right operand from a term on."""
+        math = self._math
+        number = math.divide(math.subtract(start, piece.start), self._plan.unit_depth)
+        self._rhs_scratch = math.address(I8, self._place(0), math.multiply(number, self._layout.rhs.size_bytes))
 
     def _scan(self, piece: Piece, start: Scalar, depth: Scalar, least_offset: int) -> None:
         """Finds the least exponent of all that lies between the first and the last element of a left operand's part."""

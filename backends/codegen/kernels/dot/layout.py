@@ -123,7 +123,8 @@ def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
     size = plan.numbers.kept.size_bytes
     lhs = _operand(plan, left=True, offset=0)
     rhs = _operand(plan, left=False, offset=lhs.size_bytes)
-    kept_place = lhs.size_bytes + rhs.size_bytes * max(plan.kept_parts, 1)
+    parts_of_rhs = plan.depth_units if plan.holds_rhs else max(plan.kept_parts, 1)
+    kept_place = lhs.size_bytes + rhs.size_bytes * parts_of_rhs
     place = kept_place + _up(plan.kept_parts * COUNTER_BYTES, _ALIGNMENT)
     turned, seen = plan.form is Form.ROWS, plan.view.seen
     turning, tile_place, parts_place, part = None, place, 0, 0

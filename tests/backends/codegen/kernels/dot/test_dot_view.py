@@ -1,11 +1,13 @@
 """How a dot is seen as matrix products, and which plan is made for it."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from xlalite.backends.codegen.kernels.collapse import collapse
+from xlalite.backends.codegen.kernels.dot.layout import layout_of
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan, Form, plan_dot
 from xlalite.backends.codegen.kernels.dot.view import Matrix, view_of
 from xlalite.backends.codegen.kernels.dot.walk import Walk
@@ -274,6 +276,34 @@ def test_long_products_are_packed_piece_by_piece(m: int, n: int, k: int) -> None
             for target in (WIDE, NARROW):
                 plan = plan_dot(plain(m, n, k, lhs_dim=lhs, rhs_dim=rhs), target)
                 assert plan.packed_elements <= 1 << 19
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(2000, 96, 1500), (1000, 64, 3000)])
+def test_pieces_of_rows_share_what_is_packed_of_all_terms(
+    m: int, n: int, k: int, check: Any, rng: np.random.Generator
+) -> None:
+    plan = plan_dot(plain(m, n, k), WIDE)
+    assert plan.holds_rhs
+    assert min(plan.row_units, plan.depth_units) > 1
+    once = layout_of(replace(plan, in_steps=True), stores_result=True)
+    held = layout_of(plan, stores_result=True)
+    assert held.scratch_bytes - once.scratch_bytes == (plan.depth_units - 1) * held.rhs.size_bytes
+    arguments = [rng.integers(-3, 4, shape).astype(np.float32) for shape in ((m, k), (k, n))]
+    text = f"""HloModule m
+ENTRY e {{
+  a = f32[{m},{k}] parameter(0)
+  b = f32[{k},{n}] parameter(1)
+  ROOT d = f32[{m},{n}] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+}}"""
+    for threads in (1, 3):
+        check(text, *arguments, num_threads=threads)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(2000, 960, 1500), (100, 96, 300), (64, 96, 1500)])
+def test_large_operands_and_those_of_one_piece_of_rows_are_packed_term_by_term(m: int, n: int, k: int) -> None:
+    plan = plan_dot(plain(m, n, k), WIDE)
+    assert not plan.holds_rhs
+    assert plan.row_units == 1 or plan.depth_units == 1 or plan.unit_columns * k * 4 > 1 << 20
 
 
 def test_rows_of_pixels_are_runs_of_one_product() -> None:
