@@ -33,7 +33,10 @@ from xlalite.passes.fusion.kernel_shape import KernelShape
 _RANK = 4
 """Dimensions of the function's loops: two around planes, lines, and bytes of a line."""
 
-_LEAST_VECTOR_BYTES = 16
+_NUMBERS = 10
+"""What the function is told of these dimensions."""
+
+LEAST_LINE_BYTES = 16
 """Lines are at least a vector."""
 
 
@@ -67,7 +70,7 @@ def plan_zero_pad(request: KernelRequest, shape: KernelShape) -> ZeroPadKernel |
     if len(dimensions) > _RANK:
         return Declined("too many dimensions are padded")
     *outer, line = dimensions
-    if line.size < _LEAST_VECTOR_BYTES:
+    if line.size < LEAST_LINE_BYTES:
         return Declined("its lines are short")
     ones = (_Dimension(0, 1, 1),) * (_RANK - len(dimensions))
     return ZeroPadKernel(request, (*outer[:1], *ones, *outer[1:], line))
@@ -111,15 +114,7 @@ class ZeroPadKernel(Kernel):
             *(outer.low, outer.size, inner.padded, inner.low, inner.size),
             *(plane.padded * line.padded, plane.low * line.padded + line.low, plane.size, line.size, line.padded),
         )
-        lanes = line_lanes(module.target, line.size)
-        shared = module.shared_function(
-            ("pad", lanes),
-            f"pad_by_{lanes}",
-            VOID,
-            (PTR, PTR, *(I64,) * (2 + len(sizes))),
-            ("noalias readonly", "noalias", *("",) * (2 + len(sizes))),
-            lambda fb: _Pad(fb, lanes).emit(),
-        )
+        shared = zero_padding(module, line.size)
         entry = open_kernel(module, name, self.request, (self.request.body.root.operand(0),))
         entry.fb.only_calls()
         numbers = (constant(I64, size) for size in sizes)
@@ -128,8 +123,27 @@ class ZeroPadKernel(Kernel):
         return entry.function
 
 
+def zero_padding(module: ModuleBuilder, line_bytes: int) -> Function:
+    """`void pad(ptr source, ptr target, i64 begin, i64 end, i64...)`, for arrays whose lines have so many bytes.
+
+    Of the result's outermost positions it writes those from `begin` to `end`. The numbers that follow are, of these,
+    `low, size` of what is not zero, which may be negative, `count, low, size` of the positions inside, and bytes:
+    `plane` of a plane, `first` before its first line, then its number of `lines` that are copied, `width` of a line and
+    `line` to the next one.
+    """
+    lanes = line_lanes(module.target, line_bytes)
+    return module.shared_function(
+        ("pad", lanes),
+        f"pad_by_{lanes}",
+        VOID,
+        (PTR, PTR, *(I64,) * (2 + _NUMBERS)),
+        ("noalias readonly", "noalias", *("",) * (2 + _NUMBERS)),
+        lambda fb: _Pad(fb, lanes).emit(),
+    )
+
+
 class _Pad:
-    """`void pad(ptr source, ptr target, i64 begin, i64 end, i64...)`: see `ZeroPadKernel.emit`."""
+    """The function of `zero_padding`."""
 
     def __init__(self, fb: FunctionBuilder, lanes: int) -> None:
         self._fb = fb

@@ -7,6 +7,7 @@ from xlalite.backends.codegen.kernels.dot.feature_padding import ConvolutionFeat
 from xlalite.backends.codegen.kernels.dot.operand_fusion import DotOperandFusion
 from xlalite.backends.codegen.kernels.dot.operand_packing import DotOperandPacking
 from xlalite.backends.codegen.kernels.dot.operand_types import DotOperandTypes
+from xlalite.backends.codegen.kernels.dot.pad_fusion import ConvolutionPadFusion
 from xlalite.backends.codegen.kernels.product_chaining import ProductChaining
 from xlalite.backends.codegen.kernels.product_rematerialization import ProductRematerialization
 from xlalite.passes.core.base import HloPass
@@ -19,6 +20,7 @@ CPU_PASSES: dict[str, type[HloPass]] = {
         for hlo_pass in (
             ConvolutionFeatureOrder,
             ConvolutionFeaturePadding,
+            ConvolutionPadFusion,
             DotOperandFusion,
             DotOperandPacking,
             DotOperandTypes,

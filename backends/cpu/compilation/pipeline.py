@@ -37,6 +37,7 @@ ProductChaining = late("xlalite.backends.codegen.kernels.product_chaining:Produc
 LoopDoubleBuffering = late(
     "xlalite.passes.memory.loop_double_buffering:LoopDoubleBuffering", "while", name="loop-double-buffer-transformer"
 )
+ConvolutionPadFusion = late("xlalite.backends.codegen.kernels.dot.pad_fusion:ConvolutionPadFusion", "convolution")
 DotOperandFusion = late("xlalite.backends.codegen.kernels.dot.operand_fusion:DotOperandFusion", "dot")
 
 
@@ -82,4 +83,5 @@ def _until_fused(options: CompileOptions, target: TargetInfo) -> tuple[Stage, ..
         DotOperandPacking(target),
         ProductChaining(target),
         DotOperandFusion(target),
+        ConvolutionPadFusion(target),
     )

@@ -12,19 +12,14 @@ from xlalite.backends.codegen.kernels.dot.computed_operand import ComputedOperan
 from xlalite.backends.codegen.kernels.dot.converter import converter
 from xlalite.backends.codegen.kernels.dot.exponent_scan import exponent_scan
 from xlalite.backends.codegen.kernels.dot.finish import Area
-from xlalite.backends.codegen.kernels.dot.layout import (
-    arguments_of,
-    narrows_tiles,
-    shortens_tiles,
-    tile_of,
-    widened_tile_of,
-)
+from xlalite.backends.codegen.kernels.dot.layout import OperandLayout, arguments_of
 from xlalite.backends.codegen.kernels.dot.next_product import next_product
 from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
 from xlalite.backends.codegen.kernels.dot.packers import packer
 from xlalite.backends.codegen.kernels.dot.part_packing import PartPacker
 from xlalite.backends.codegen.kernels.dot.product import Piece, Product, TileArea
 from xlalite.backends.codegen.kernels.dot.tile import TileBuilder
+from xlalite.backends.codegen.kernels.dot.tile_choice import TileChoice
 from xlalite.backends.codegen.kernels.dot.tilings import Form
 from xlalite.backends.codegen.kernels.dot.view import Matrix
 from xlalite.backends.codegen.kernels.dot.words import is_exact
@@ -89,6 +84,7 @@ class Driver:
             for number, one in operands
         )
         self._finish = finish or self._convert
+        self._tiles = TileChoice(module, entry.fb, math, callee, plan, product.layout)
         self._packs_lhs = PartPacker(module, entry.fb, math, callee, plan, self._place)
         self._packs_rhs = PartPacker(module, entry.fb, math, callee, plan, self._rhs_place)
         self._scratch: Value | None = None
@@ -99,10 +95,8 @@ class Driver:
 
     def emit(self) -> None:
         """Writes the loops."""
-        fb, entry, plan = self._fb, self._entry, self._plan
-        # What takes longest to compile is there first.
-        columns = self._rest_columns if self._has_one_width else plan.columns
-        tile_of(plan, self._layout, plan.rows, columns).function(self._module, plan.numbers)
+        fb, entry = self._fb, self._entry
+        self._tiles.declare_first()
         if self._slot_bytes:
             with own_slot(entry, self._math.operand(self._slot_bytes)) as self._scratch:
                 self._pieces()
@@ -135,8 +129,9 @@ class Driver:
     def _shares_steps(self) -> bool:
         """Whether pieces take a step along the depth one after the other, so that they share what is packed for it."""
         plan = self._plan
-        is_shared = (plan.packs_lhs and plan.column_units > 1) or (plan.packs_rhs and plan.row_units > 1)
-        return self._stores_result and is_shared and plan.parts == 1 and plan.depth_units > 1
+        shares_rhs = plan.packs_rhs and plan.row_units > 1 and not plan.holds_rhs
+        is_shared = shares_rhs or (plan.packs_lhs and plan.column_units > 1 and plan.row_units == 1)
+        return self._stores_result and is_shared and plan.staging is None and plan.parts == 1 and plan.depth_units > 1
 
     @contextmanager
     def _each_piece(self) -> Iterator[tuple[Value, tuple[Value, Value]]]:
@@ -167,7 +162,18 @@ class Driver:
         if self._next is not None:
             self._after = self._piece(math.least(math.add(number, 1), plan.units - 1))
         start, depth = piece.start, math.piece(piece.start, plan.part_depth, k) if plan.parts > 1 else k
+        if plan.staging is not None:
+            images = plan.view.m // plan.staging.image_rows
+            with self._where(is_new[0], is_always=plan.row_units > 1 or any(plan.view.lhs.batch)):
+                plan.staging.emit(
+                    *(self._module, fb, math, self._callee),
+                    math.multiply(piece.area.product, images),
+                    (piece.area.row, piece.area.height),
+                    (self._lhs, self._place(self._layout.image_offset)),
+                )
         if plan.depth_units > 1:
+            if plan.holds_rhs:
+                self._hold_rhs(piece, start, depth, is_new[1])
             with fb.loop(*map(math.operand, (start, math.add(start, depth), plan.unit_depth))) as first:
                 self._step(piece, first, (None, None))
         else:
@@ -181,6 +187,13 @@ class Driver:
         terms = self._math.piece(first, self._plan.unit_depth, self._plan.view.k)
         self._pack(piece, first, terms, is_new)
         self._block(piece, first, terms)
+
+    def _hold_rhs(self, piece: Piece, start: Scalar, depth: Scalar, is_new: Value | None) -> None:
+        """Packs a right operand for all pieces along the depth, unless it is that of the piece before."""
+        fb, plan, math = self._fb, self._plan, self._math
+        bounds = map(math.operand, (start, math.add(start, depth), plan.unit_depth))
+        with self._where(is_new, is_always=False), fb.loop(*bounds) as first:
+            self._pack_rhs(piece, first, math.piece(first, plan.unit_depth, plan.view.k))
 
     def _join_parts(self, piece: Piece) -> None:
         """Where all parts of a piece are done, adds their sums in order and finishes the piece."""
@@ -215,13 +228,15 @@ class Driver:
         product = math.divide(block, plan.column_units) if plan.view.batch_count > 1 else 0
         lhs: Scalar = view.lhs.origin
         rhs: Scalar = view.rhs.origin
-        rest = product
+        rest, is_staged = product, plan.staging is not None
         for size, a, b in zip(reversed(view.batch), reversed(view.lhs.batch), reversed(view.rhs.batch), strict=True):
             position = math.remainder(rest, size)
             rest = math.divide(rest, size)
-            lhs, rhs = math.add(lhs, math.multiply(position, a)), math.add(rhs, math.multiply(position, b))
+            lhs = lhs if is_staged else math.add(lhs, math.multiply(position, a))
+            rhs = math.add(rhs, math.multiply(position, b))
+        image = self._place(self._layout.image_offset) if is_staged else self._lhs
         return Piece(
-            math.address(representation(plan.numbers.lhs).memory, self._lhs, lhs),
+            math.address(representation(plan.numbers.lhs).memory, image, lhs),
             math.address(representation(plan.numbers.rhs).memory, self._rhs, rhs),
             Area(
                 product,
@@ -239,24 +254,39 @@ class Driver:
         """Packs operands for a part of the depth, if they are others than those of the piece before."""
         plan, layout, area = self._plan, self._layout, piece.area
         is_lhs_new = plan.row_units > 1 or (plan.column_units == 1 and any(plan.view.lhs.batch))
-        if plan.packs_rhs:
-            source = piece.rhs if self._computed_rhs is None else partial(self._computed_rhs.compute, area.product)
+        if plan.holds_rhs:
+            self._seek_rhs(piece, start)
+        elif plan.packs_rhs:
             with self._where_rhs_is_new(area, start, is_new[1]):
-                self._packs_rhs.pack(layout.rhs, source, (area.column, area.width), (start, depth))
+                self._pack_rhs(piece, start, depth)
         if plan.packs_lhs:
             source = piece.lhs if self._computed_lhs is None else partial(self._computed_lhs.compute, area.product)
             with self._where(is_new[0], is_always=is_lhs_new):
-                self._packs_lhs.pack(layout.lhs, source, (area.row, area.height), (start, depth))
+                self._packs_lhs.pack(layout.lhs, source, (self._first_row(piece), area.height), (start, depth))
         elif layout.lhs.least_offset is not None:
             with self._where(is_new[0], is_always=is_lhs_new):
                 self._scan(piece, start, depth, layout.lhs.least_offset)
+
+    def _pack_rhs(self, piece: Piece, start: Scalar, depth: Scalar) -> None:
+        area, computed = piece.area, self._computed_rhs
+        if self._plan.holds_rhs:
+            self._seek_rhs(piece, start)
+        source = piece.rhs if computed is None else partial(computed.compute, area.product)
+        self._packs_rhs.pack(self._layout.rhs, source, (area.column, area.width), (start, depth))
+
+    def _seek_rhs(self, piece: Piece, start: Scalar) -> None:
+        """Turns to what is packed of a right operand from a term on."""
+        math = self._math
+        number = math.divide(math.subtract(start, piece.start), self._plan.unit_depth)
+        self._rhs_scratch = math.address(I8, self._place(0), math.multiply(number, self._layout.rhs.size_bytes))
 
     def _scan(self, piece: Piece, start: Scalar, depth: Scalar, least_offset: int) -> None:
         """Finds the least exponent of all that lies between the first and the last element of a left operand's part."""
         fb, plan, math, area = self._fb, self._plan, self._math, piece.area
         matrix, memory = plan.view.lhs, representation(plan.numbers.lhs).memory
-        first = math.add(matrix.outer.place(math, area.row), matrix.depth.place(math, start))
-        ends = math.subtract(math.add(area.row, area.height), 1), math.subtract(math.add(start, depth), 1)
+        row = self._first_row(piece)
+        first = math.add(matrix.outer.place(math, row), matrix.depth.place(math, start))
+        ends = math.subtract(math.add(row, area.height), 1), math.subtract(math.add(start, depth), 1)
         last = math.add(matrix.outer.place(math, ends[0]), matrix.depth.place(math, ends[1]))
         scan = exponent_scan(self._module, plan.lanes)
         count = math.value(math.add(math.subtract(last, first), 1))
@@ -301,13 +331,15 @@ class Driver:
         if plan.packs_rhs:
             b_type, b = numbers.kept, self._rhs_place(layout.rhs.offset)
         elif view.rhs.looked_up:
-            b = self._places(b_type, piece.rhs, view.rhs)
+            b = self._places(b_type, piece.rhs, view.rhs, layout.rhs)
         else:
             b = self._address(b_type, piece.rhs, view.rhs, piece.area.column, start)
         if plan.packs_lhs:
             a_type, a = numbers.kept, self._place(layout.lhs.offset)
+        elif view.lhs.looked_up:
+            a = self._places(a_type, piece.lhs, view.lhs, layout.lhs)
         else:
-            a = self._address(a_type, piece.lhs, view.lhs, piece.area.row, start)
+            a = self._address(a_type, piece.lhs, view.lhs, self._first_row(piece), start)
         if layout.lhs.least_offset is not None and layout.rhs.least_offset is not None:
             places = self._place(layout.lhs.least_offset), self._rhs_place(layout.rhs.least_offset)
             self._is_exact = is_exact(self._fb, *(self._fb.load(I32, place, 4) for place in places))
@@ -335,25 +367,35 @@ class Driver:
         plan, view, math = self._plan, self._plan.view, self._math
         with math.steps(piece.area.height, plan.row_run) as first:
             run = math.piece(first, plan.row_run, piece.area.height)
-            if plan.row_run < view.m:
-                a = self._address(memory, piece.lhs, view.lhs, math.add(piece.area.row, first), start)
-            with math.steps_along(run, plan.rows, memory, a, self._layout.lhs.tile) as (row, line):
+            if plan.row_run < view.m and not view.lhs.looked_up:
+                a = self._address(memory, piece.lhs, view.lhs, math.add(self._first_row(piece), first), start)
+            stride = 0 if view.lhs.looked_up else self._layout.lhs.tile
+            with math.steps_along(run, plan.rows, memory, a, stride) as (row, line):
                 height = math.piece(row, plan.rows, run)
                 if plan.overlaps:
                     row = self._fb.smin(math.value(row), math.value(math.subtract(run, plan.rows)))
                     height, line = plan.rows, math.address(memory, a, math.multiply(row, view.lhs.outer.stride))
                 yield math.add(first, row), height, line
 
+    def _first_row(self, piece: Piece) -> Scalar:
+        """The first row of a piece, counted from where the left operand that it reads begins."""
+        return 0 if self._plan.staging is not None else piece.area.row
+
     def _address(self, memory: Type, base: Value, matrix: Matrix, outer: Scalar, depth: Scalar) -> Value:
         """An element of a matrix that is read where it lies."""
         math = self._math
         return math.address(memory, base, math.add(matrix.outer.place(math, outer), matrix.depth.place(math, depth)))
 
-    def _places(self, memory: Type, base: Value, matrix: Matrix) -> Value:
+    def _places(self, memory: Type, base: Value, matrix: Matrix, operand: OperandLayout) -> Value:
         """A table of where terms lie at the first position."""
-        fb, math, places = self._fb, self._math, self._place(self._layout.rhs.offset)
-        with fb.loop(0, math.operand(self._plan.view.k)) as term:
-            place = math.address(memory, base, matrix.depth.place(math, term))
+        fb, math, places = self._fb, self._math, self._place(operand.offset)
+        with ExitStack() as loops:
+            place: Value = base
+            term: Scalar = 0
+            for size, stride in matrix.depth.steps:
+                position = loops.enter_context(fb.loop(0, math.operand(size)))
+                place = math.address(memory, place, math.multiply(position, stride))
+                term = math.add(math.multiply(term, size), position)
             fb.store(place, fb.gep(PTR, places, term), 8)
         return places
 
@@ -385,10 +427,12 @@ class Driver:
         word = plan.numbers.word
         depth = math.divide(math.add(tile.depth, word - 1), word)
         first = math.add(piece.area.column, area.column)
-        given = map(math.value, arguments_of(plan, layout, first, area.width, area.height))
+        rows = plan.view.lhs
+        row_place = rows.outer.place(math, math.add(self._first_row(piece), area.row)) if rows.looked_up else 0
+        given = map(math.value, arguments_of(plan, layout, row_place, first, area.width, area.height))
         if self._next is not None and self._after is not None:
             self._next.fetch(fb, math, plan, self._after, area)
-        function = self._tile_function(area.height, area.width)
+        function = self._tiles.function(area.height, area.width, self._is_exact)
         fb.call_pointer(function, VOID, (lhs, rhs, own, math.value(depth), adds, *given))
         if layout.turning is not None:
             turn = self._callee(packer(self._module, plan.numbers, layout.turning))
@@ -436,41 +480,3 @@ class Driver:
             return math.address(plan.numbers.kept, self._place(layout.sums_offset), offset)
         offset = math.add(offset, plan.view.products.place(math, piece.area.product))
         return math.address(plan.numbers.kept, self._entry.outputs[0].pointer, offset)
-
-    def _tile_function(self, height: Scalar, width: Scalar) -> Value:
-        """The tile of the right size: there is a whole one, and one for the rest of each dimension, unless it asks."""
-        plan = self._plan
-        if plan.form is Form.STREAM:
-            return self._function(plan.rows, plan.columns)
-
-        def of_columns(columns: int) -> Value:
-            if shortens_tiles(plan):
-                return self._function(plan.rows, columns)
-            return self._choice(height, plan.rows, plan.row_run % plan.rows, lambda rows: self._function(rows, columns))
-
-        rest = self._rest_columns
-        return of_columns(rest) if self._has_one_width else self._choice(width, plan.columns, rest, of_columns)
-
-    @property
-    def _rest_columns(self) -> int:
-        """Columns of the last tile, if there are fewer; else 0."""
-        return 0 if self._plan.overlaps_columns else self._plan.view.n % self._plan.columns
-
-    @property
-    def _has_one_width(self) -> bool:
-        """Whether a tile that is told its width is the last one and all others."""
-        return self._rest_columns > 0 and narrows_tiles(self._plan)
-
-    def _choice(self, size: Scalar, whole: int, rest: int, option: Callable[[int], Value]) -> Value:
-        if isinstance(size, int) or not rest:
-            return option(size if isinstance(size, int) else whole)
-        return self._fb.select(self._fb.icmp("eq", size, self._math.operand(whole)), option(whole), option(rest))
-
-    def _function(self, rows: int, columns: int) -> Value:
-        tile, numbers = tile_of(self._plan, self._layout, rows, columns), self._plan.numbers
-        function = self._callee(tile.function(self._module, numbers))
-        if self._is_exact is None or numbers.widened is None:
-            return function
-        widened_tile = widened_tile_of(self._plan, self._layout, columns)
-        widened = self._callee(widened_tile.function(self._module, numbers.widened))
-        return self._fb.select(self._is_exact, function, widened)

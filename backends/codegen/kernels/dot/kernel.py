@@ -15,6 +15,7 @@ from __future__ import annotations
 from xlalite.backends.codegen.kernels.dot.computed_operand import computed_operands, computing_cycles, why_not_computed
 from xlalite.backends.codegen.kernels.dot.driver import Driver
 from xlalite.backends.codegen.kernels.dot.finish import Area, Finisher
+from xlalite.backends.codegen.kernels.dot.image_lines import pads_image, plan_with_lines, why_no_lines
 from xlalite.backends.codegen.kernels.dot.layout import LONG_TILE, DotLayout, layout_of
 from xlalite.backends.codegen.kernels.dot.numbers import why_no_numbers
 from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
@@ -43,6 +44,9 @@ from xlalite.passes.fusion.kernel_shape import KernelShape, results_of
 _LONG_CALL_STEPS = 512
 """Multiply-adds of vectors from which on loops around tiles take longer to optimise than that ever gains."""
 
+_LONG_PIECE = 96
+"""Terms of a piece of those of an image, which lie in runs, from which on loops around tiles need not be fast."""
+
 _STACK_BYTES = 64 << 10
 """Scratch memory up to this lies on the stack."""
 
@@ -60,7 +64,7 @@ def plan_dot_kernel(request: KernelRequest, shape: KernelShape) -> DotKernel | D
         return Declined("a result differs from the product in size")
     if dot.shape.element_count == 0:
         return Declined("the product has no elements")
-    reason = why_no_numbers(dot) or why_not_computed(dot)
+    reason = why_no_numbers(dot) or (why_no_lines(dot) if pads_image(dot) else None) or why_not_computed(dot)
     if reason is not None:
         return Declined(reason)
     read = set(reachable(memory_of(dot), lambda one: one.operands))
@@ -68,7 +72,10 @@ def plan_dot_kernel(request: KernelRequest, shape: KernelShape) -> DotKernel | D
         return Declined("a result lies in the memory of the product's operand")
     computing = computing_cycles(dot, request.target)
     plan = plan_dot(dot, request.target, may_overlap=results_of(body) == (dot,), computing=computing)
-    return dot_kernel(request, dot, plan_in_pieces(plan, dot.backend_config))
+    if not pads_image(dot):
+        return dot_kernel(request, dot, plan_in_pieces(plan, dot.backend_config))
+    in_lines = plan_with_lines(plan, dot, request.target)
+    return Declined("no piece copies a few lines") if in_lines is None else dot_kernel(request, dot, in_lines)
 
 
 def dot_kernel(request: KernelRequest, dot: HloInstruction, plan: DotPlan) -> DotKernel:
@@ -145,7 +152,8 @@ class DotKernel(Kernel):
             "piece": f"{plan.unit_rows}x{plan.unit_columns}x{plan.unit_depth}",
             **({"parts": plan.parts} if plan.parts > 1 else {}),
             "packed": ", ".join(packed) or "nothing",
-            **({"places_looked_up": plan.view.k} if plan.view.rhs.looked_up else {}),
+            **({"places_looked_up": plan.view.k} if plan.view.lhs.looked_up or plan.view.rhs.looked_up else {}),
+            **({"lines": self.plan.staging.lines} if self.plan.staging is not None else {}),
             **({"computed": computed} if (computed := computed_operands(self.dot)) else {}),
             "scratch_bytes": self.layout.scratch_bytes,
         }
@@ -153,8 +161,10 @@ class DotKernel(Kernel):
     @property
     def _is_long(self) -> bool:
         """Whether it does nothing but call functions: for tiles that take long, and what follows them."""
-        is_long = self.plan.unit_depth >= LONG_TILE or self.plan.in_steps
-        return is_long and self.plan.extent > 0 and not computed_operands(self.dot)
+        plan = self.plan
+        is_image_in_runs = plan.depth_units > 1 and not plan.view.lhs.depth.is_single
+        is_long = plan.unit_depth >= (_LONG_PIECE if is_image_in_runs else LONG_TILE) or plan.in_steps
+        return is_long and plan.extent > 0 and not computed_operands(self.dot)
 
     @property
     def _only_calls(self) -> bool:

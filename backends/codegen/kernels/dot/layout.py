@@ -95,6 +95,7 @@ class DotLayout:
         parts_offset: Place of the first part's sums in the memory that all pieces share, in bytes; counters, one for
             each piece of the result, are in front.
         part: Distance from the sums of one part of a piece to those of the next, in elements.
+        image_offset: Place of the lines of an image that a piece copies, in bytes.
         kept_offset: Place of words that say of which product each part of the right operand is that stays packed, in
             bytes; the parts follow one another.
     """
@@ -108,6 +109,7 @@ class DotLayout:
     scratch_bytes: int
     parts_offset: int = 0
     part: int = 0
+    image_offset: int = 0
     kept_offset: int = 0
 
 
@@ -121,7 +123,8 @@ def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
     size = plan.numbers.kept.size_bytes
     lhs = _operand(plan, left=True, offset=0)
     rhs = _operand(plan, left=False, offset=lhs.size_bytes)
-    kept_place = lhs.size_bytes + rhs.size_bytes * max(plan.kept_parts, 1)
+    parts_of_rhs = plan.depth_units if plan.holds_rhs else max(plan.kept_parts, 1)
+    kept_place = lhs.size_bytes + rhs.size_bytes * parts_of_rhs
     place = kept_place + _up(plan.kept_parts * COUNTER_BYTES, _ALIGNMENT)
     turned, seen = plan.form is Form.ROWS, plan.view.seen
     turning, tile_place, parts_place, part = None, place, 0, 0
@@ -145,7 +148,12 @@ def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
     elif seen is not None:
         lines_of_tile = Walk(((plan.rows, _up(plan.columns, plan.lanes)),))
         turning = Packing(None, plan.lanes, seen, lines_of_tile, sums_line, is_exact=True)
-    return DotLayout(lhs, rhs, sums_line, sums_place, turning, tile_place, place, parts_place, part, kept_place)
+    image_place = place
+    if plan.staging is not None:
+        place += _up(plan.staging.size_bytes, _ALIGNMENT)
+    return DotLayout(
+        *(lhs, rhs, sums_line, sums_place, turning, tile_place, place, parts_place, part, image_place, kept_place)
+    )
 
 
 def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
@@ -200,16 +208,19 @@ def _matrix_tile(kind: type[MatrixTile], plan: DotPlan, columns: int, rows: int)
 
 def _outer_tile(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> OuterTile:
     narrows = columns % plan.lanes > 0 and _has_masks(plan)
+    looks_up_lhs = plan.view.lhs.looked_up
+    knows_rows = looks_up_lhs or (plan.packs_lhs and layout.lhs.depth != 1) or layout.lhs.outer == 1
     return OuterTile(
         rows=rows,
         columns=_up(columns, plan.lanes) if narrows else columns,
         lanes=plan.lanes,
         chains=plan.chains,
-        a_row=layout.lhs.outer if (plan.packs_lhs and layout.lhs.depth != 1) or layout.lhs.outer == 1 else None,
-        a_depth=layout.lhs.depth if plan.packs_lhs or layout.lhs.depth == 1 else None,
+        a_row=layout.lhs.outer if knows_rows else None,
+        a_depth=layout.lhs.depth if plan.packs_lhs or (layout.lhs.depth == 1 and not looks_up_lhs) else None,
         b_depth=layout.rhs.depth if plan.packs_rhs else None,
         b_filled=plan.packs_rhs or plan.view.rhs.panel > 0,
-        looks_up=plan.view.rhs.looked_up,
+        looks_up_a=looks_up_lhs,
+        looks_up_b=plan.view.rhs.looked_up,
         narrows=narrows,
         shortens=shortens_tiles(plan),
         has_runs=_run(plan) > 0,
@@ -239,13 +250,19 @@ def shortens_tiles(plan: DotPlan) -> bool:
     return plan.form is Form.COLUMNS and plan.view.seen is None and is_panel and is_worth_it
 
 
-def arguments_of(plan: DotPlan, layout: DotLayout, column: Scalar, width: Scalar, height: Scalar) -> tuple[Scalar, ...]:
-    """Strides and other numbers that are arguments of a tile from a column on, so wide and so high; see `OuterTile`."""
+def arguments_of(
+    plan: DotPlan, layout: DotLayout, row_place: Scalar, column: Scalar, width: Scalar, height: Scalar
+) -> tuple[Scalar, ...]:
+    """Strides and other numbers that are arguments of a tile, so wide and so high; see `OuterTile`.
+
+    Terms that are looked up lie there at the first row and column: the tile's are behind it, rows at a place.
+    """
     c_row = _up(plan.columns, plan.lanes) if layout.turning is not None else layout.sums_line
     if plan.form is Form.DEPTH:
         return layout.lhs.outer, layout.rhs.outer, c_row
+    a_depth = row_place if plan.view.lhs.looked_up else layout.lhs.depth
     b_depth = column if plan.view.rhs.looked_up else layout.rhs.depth
-    strides = layout.lhs.outer, layout.lhs.depth, b_depth, c_row
+    strides = layout.lhs.outer, a_depth, b_depth, c_row
     if plan.form is Form.STREAM:
         return *strides, width
     runs = (_run(plan), plan.view.lhs.depth.jump) if _run(plan) else ()
@@ -255,7 +272,8 @@ def arguments_of(plan: DotPlan, layout: DotLayout, column: Scalar, width: Scalar
 def _run(plan: DotPlan) -> int:
     """Terms of a run if tiles go through several; else 0."""
     walk = plan.view.lhs.depth
-    return 0 if plan.packs_lhs or walk.is_single or walk.run >= plan.unit_depth else walk.run
+    is_one = plan.packs_lhs or plan.view.lhs.looked_up or walk.is_single or walk.run >= plan.unit_depth
+    return 0 if is_one else walk.run
 
 
 def _chain_piece(plan: DotPlan) -> int:

@@ -60,7 +60,8 @@ def next_product(plan: DotPlan) -> NextProduct | None:
     """What is fetched of a product of a batch; None if it is none, or if fetching would gain nothing."""
     view = plan.view
     is_one_piece = plan.form is Form.COLUMNS and plan.units == view.batch_count and plan.extent == plan.units
-    if view.batch_count == 1 or not is_one_piece or plan.depth_units > 1 or view.seen is not None:
+    is_plain = plan.depth_units == 1 and view.seen is None and plan.staging is None
+    if view.batch_count == 1 or not (is_one_piece and is_plain):
         return None
     operands = ((view.lhs, plan.numbers.lhs), (view.rhs, plan.numbers.rhs))
     sizes = [_bytes_apart(matrix, dtype) for matrix, dtype in operands]

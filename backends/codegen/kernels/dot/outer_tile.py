@@ -58,10 +58,11 @@ class OuterTile(Tile):
 
     Attributes:
         a_row: Distance of a's rows; None if it is an argument.
-        a_depth: Distance of a's columns, likewise.
-        b_depth: Distance of b's rows, likewise; if their places are looked up, how far behind these b begins.
+        a_depth: Distance of a's columns, likewise; if their places are looked up, how far behind these a begins.
+        b_depth: Distance of b's rows, likewise.
         b_filled: Whether b's rows are read in whole vectors, behind the last column, too.
-        looks_up: Whether b is a table of the places of its rows.
+        looks_up_a: Whether a is a table of the places of its columns.
+        looks_up_b: Whether b is a table of the places of its rows.
         narrows: Whether the number of columns is an argument, any that needs all vectors; else it is known.
         shortens: Whether the number of rows is an argument, too: all are summed, and the first ones stored.
         has_runs: Whether columns of a lie in several runs, which are two arguments more.
@@ -77,7 +78,8 @@ class OuterTile(Tile):
     a_depth: int | None
     b_depth: int | None
     b_filled: bool
-    looks_up: bool
+    looks_up_a: bool
+    looks_up_b: bool
     narrows: bool
     shortens: bool
     has_runs: bool
@@ -178,10 +180,13 @@ class OuterTile(Tile):
 
     def _advanced(self, builder: TileBuilder, given: _Arguments, now: Sequence[Value], steps: int) -> list[Value]:
         math = Scalars(builder.fb)
-        after = math.address(builder.kept, now[0], math.multiply(given.a_depth, steps))
-        if self.looks_up:
-            return [after, math.address(PTR, now[1], steps)]
-        return [after, math.address(builder.kept, now[1], math.multiply(given.b_depth, steps))]
+        operands = zip(now, (given.a_depth, given.b_depth), (self.looks_up_a, self.looks_up_b), strict=True)
+        return [
+            math.address(PTR, place, steps)
+            if looks_up
+            else math.address(builder.kept, place, math.multiply(distance, steps))
+            for place, distance, looks_up in operands
+        ]
 
     def _step(
         self, builder: TileBuilder, given: _Arguments, now: Sequence[Value], sums: Sequence[Value], ahead: int
@@ -189,10 +194,12 @@ class OuterTile(Tile):
         """The outer product at one p."""
         fb, kept, math = builder.fb, builder.kept, Scalars(builder.fb)
         a, b = now
-        if self.looks_up:
+        across, offset = math.multiply(given.a_depth, ahead), math.multiply(given.b_depth, ahead)
+        if self.looks_up_a:
+            a = math.address(kept, fb.load(PTR, math.address(PTR, a, ahead), 8), given.a_depth)
+            across = 0
+        if self.looks_up_b:
             b, offset = fb.load(PTR, math.address(PTR, b, ahead), 8), given.b_depth
-        else:
-            offset = math.multiply(given.b_depth, ahead)
         b = math.address(kept, b, offset)
         places = zip(self._starts, given.masks, strict=True)
         lines = [builder.load(math.address(kept, b, start), None if self.b_filled else mask) for start, mask in places]
@@ -200,7 +207,6 @@ class OuterTile(Tile):
             for start in range(0, self.columns, _LINE_BYTES // kept.size_bytes):
                 fb.prefetch(fb.gep(kept, b, _TILES_AHEAD * self.columns + start, inbounds=False))
         after: list[Value] = []
-        across = math.multiply(given.a_depth, ahead)
         for row in range(self.rows):
             offset = math.add(math.multiply(given.a_row, row), across)
             element = fb.load(kept, math.address(kept, a, offset), kept.size_bytes)

@@ -72,9 +72,11 @@ def packed_rhs(dot: HloInstruction) -> tuple[PackedOperand, HloInstruction] | No
 
 
 def memory_of(dot: HloInstruction) -> tuple[HloInstruction, HloInstruction]:
-    """The operands of a dot, the panels for a right one that is packed."""
-    packed = packed_rhs(dot)
-    return dot.operand(0), dot.operand(1) if packed is None else packed[1]
+    """The operands of a dot, the panels for a right one that is packed, or what is padded for an image."""
+    packed, image = packed_rhs(dot), dot.operand(0)
+    if dot.opcode == "convolution" and image.opcode == "pad":
+        image = image.operand(0)
+    return image, dot.operand(1) if packed is None else packed[1]
 
 
 def _same(one: HloInstruction, other: HloInstruction) -> bool:

@@ -80,7 +80,9 @@ def _scaled(size: int, factor: int, step: int, whole: int) -> int:
 def _fits(plan: DotPlan, pieces: Pieces) -> bool:
     """Whether the code of a plan is right for these pieces and their memory is not too large."""
     rows, columns, view = pieces.rows, pieces.columns, plan.view
-    if plan.form is not Form.COLUMNS or plan.parts > 1 or not (0 < rows <= view.m and 0 < columns <= view.n):
+    # Of an image that is padded line by line, pieces are as large as what they copy.
+    is_fixed = plan.form is not Form.COLUMNS or plan.parts > 1 or plan.staging is not None
+    if is_fixed or not (0 < rows <= view.m and 0 < columns <= view.n):
         return False
     if (rows % plan.row_step and rows < view.m) or (columns % plan.columns and columns < view.n):
         return False

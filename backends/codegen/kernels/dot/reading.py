@@ -20,6 +20,11 @@ LEAST_RUN = 48
 _SHORT_RUN = 16
 """Terms in a row from which on several runs are read one after the other by a tile."""
 
+_LINES = 200
+"""Terms at a time of runs in which each has a line of its own in the nearest cache, beside those of the right operand:
+the gradient of a kernel of 3x3x3 by [2,21,21,21,32] takes 6.7 ms with 441, 5.5 with 147, with 63 6.0.
+"""
+
 _LEAST_ROWS = 7
 """Rows that one stride walks through from which on a left operand is read where it lies."""
 
@@ -81,7 +86,7 @@ def depth_where_it_lies(view: DotView, limit: int) -> int:
     if depth.is_single:
         return even_depth(view, limit)
     if depth.run <= limit * 3 // 2:
-        most = max(1, 2 * limit // depth.run)
+        most = max(1, (_LINES if view.lhs.outer.stride == 1 else 2 * limit) // depth.run)
         whole = max(count for count in range(1, most + 1) if depth.steps[-2][0] % count == 0)
         return depth.run * whole if depth.run >= (_SHORT_RUN if whole > 1 else LEAST_RUN) else 0
     pieces = next(count for count in range(-(-depth.run // (limit * 3 // 2)), depth.run + 1) if depth.run % count == 0)
@@ -121,7 +126,9 @@ def reads_lhs(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo, u
     in lines of their own more.
     """
     outer, depth = view.lhs.outer, view.lhs.depth
-    if view.lhs.computing or not numbers.is_direct(numbers.lhs) or not depth.is_even(unit_depth):
+    if view.lhs.computing or not numbers.is_direct(numbers.lhs):
+        return False
+    if not view.lhs.looked_up and not depth.is_even(unit_depth):
         return False
     if outer.is_single and outer.stride == 1 and depth.stride >= view.m and unit_depth >= _TURNED_TERMS:
         stays = view.m * view.k * numbers.kept.size_bytes <= target.cache_bytes[1] // 2

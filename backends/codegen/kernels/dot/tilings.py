@@ -42,10 +42,10 @@ _LOAD, _LOADS = 0.5, 13 / 16
 across lines of the cache and each term begins with a load of its place.
 """
 
-_FAR_COLUMNS = 2.0
-"""Cycles more for each vector of columns where those of a tile do not stay in the nearest cache: 2048 in each dimension
-take 92 ms of one core in tiles of 8 rows, 86 in such of 12, [1024,3072] by [3072,768] 28 and 26, but of 192 terms as
-long.
+_SECOND, _SECOND_OF_IMAGE = 2.0, 1.0
+"""Cycles more that a vector of columns takes from the second cache, where those of a tile do not stay in the nearest,
+which has other things to keep, too: 2048 in each dimension take 92 ms of one core in tiles of 8 rows, 86 in such of 12,
+but of 192 terms as long; the convolution [2,32,21,21,21] by 3x3x3 6.5 ms in tiles of 7 rows, 5.9 in such of 11.
 """
 
 _RESTART = 8.0
@@ -124,10 +124,9 @@ def outer_tilings(
 ) -> Iterator[Tiling]:
     """Tiles whose vectors run along columns or rows, of so many terms; rows lie in runs, and begin anew so often."""
     registers = target.vector_registers - 2
-    panel_bytes = min(view.n, 2 * lanes) * depth * target.vector_bits // 8 // lanes
     # Few tiles of rows are best equal.
-    is_near = 3 * panel_bytes <= 2 * target.cache_bytes[0]
-    is_far = not (is_near or view.rhs.looked_up or view.m <= 3 * MAX_ROWS)
+    is_matrix = form is Form.COLUMNS and not view.rhs.looked_up
+    may_wait = not is_matrix or view.m > 3 * MAX_ROWS
     for vectors in (1, 2, 3, 4, 8):
         limit = min((registers - vectors) // vectors, MAX_ROWS)
         # Wide tiles are for few rows, since their panels do not fit into the nearest cache; or for what is in none.
@@ -143,6 +142,8 @@ def outer_tilings(
         if view.rhs.looked_up:
             # Pieces of few such rows are best equal.
             heights = [one for one in heights if row_run % one[0] == 0] or heights
+        panel_bytes = _bytes_of_panel(form, view, columns, depth, lanes, target)
+        is_far = may_wait and panel_bytes > target.cache_bytes[0] * 3 // 4
         for rows, overlaps, loss in heights:
             chains = max(1, min(4, _LATENCY // (rows * vectors))) if view.k >= 16 else 1
             work = waits = 0.0
@@ -151,9 +152,12 @@ def outer_tilings(
                 used = -(-width // lanes)
                 step = max(height * used, _LATENCY / 2 / chains, 0.5 * height + used)
                 step *= 1 + _NARROW * (vectors == 1 and view.n > lanes)
-                waits += times * view.k * _FAR_COLUMNS * used * is_far
+                if is_matrix:
+                    waits += times * view.k * _SECOND * used * is_far
+                else:
+                    step += _SECOND_OF_IMAGE * used * is_far
                 if view.rhs.looked_up:
-                    step += _LOAD * (height + 2 * used + 1 - _LOADS * height * used)
+                    step += max(0.0, _LOAD * (height + 2 * used + 1 - _LOADS * height * used))
                 turning = 2.0 * lanes * used + 30 if form is Form.ROWS else 0.0
                 if view.seen is not None:
                     turning = height * used * (_SELECT if view.seen.run >= lanes else _PICK * lanes) + 30
@@ -161,6 +165,16 @@ def outer_tilings(
             # Among other columns, the last tile begins in the one before.
             functions = len(pieces) if view.seen is None else len({height for height, _, _ in pieces})
             yield Tiling(rows, columns, chains, work * (1 + loss + VARIANT * (functions - 1)), overlaps, waits)
+
+
+def _bytes_of_panel(form: Form, view: DotView, columns: int, terms: int, lanes: int, target: TargetInfo) -> int:
+    """Memory of the right operand that a tile reads, or of two vectors of so many terms if tiles have one or more."""
+    size, line = target.vector_bits // 8 // lanes, target.cache_line_bytes
+    depth = view.rhs.depth
+    if view.rhs.looked_up:
+        span = columns + (depth.run - 1) * abs(depth.stride)
+        return view.k // depth.run * (span * size // line + 2) * line
+    return view.k * columns * size if form is Form.ROWS else terms * min(view.n, 2 * lanes) * size
 
 
 def _heights(row_run: int, limit: int, *, packs_lhs: bool, may_overlap: bool) -> Iterator[tuple[int, bool, float]]:

@@ -121,10 +121,23 @@ class DotView:
         rhs = replace(self.rhs, outer=bridged, looked_up=True)
         return replace(self, n=bridged.run, rhs=rhs, seen=None if outer.is_single else outer)
 
+    def turned(self) -> DotView | None:
+        """The transposed product, in which pixels of an image are rows, read where they lie; None if it is no image.
+
+        No row is computed that is not the result's; what is computed has to be turned.
+        """
+        outer, depth = self.rhs.outer, self.rhs.depth
+        if not self.exchanged or outer.is_single or not outer.is_forward:
+            return None
+        swapped = self.swapped()
+        return swapped if depth.is_single else replace(swapped, lhs=replace(swapped.lhs, looked_up=True))
+
 
 def view_of(product: HloInstruction) -> DotView:
     """The view of a dot, or of a convolution that sees neither padding nor holes."""
-    return _view_of_convolution(product) if product.opcode == "convolution" else _view_of_dot(product)
+    if product.opcode == "convolution":
+        return view_of_convolution(product, product.operand(0).shape.dims)
+    return _view_of_dot(product)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +201,11 @@ def _view_of_dot(dot: HloInstruction) -> DotView:
     )
 
 
-def _view_of_convolution(convolution: HloInstruction) -> DotView:
+def view_of_convolution(convolution: HloInstruction, lhs: tuple[int, ...]) -> DotView:
+    """The view of a convolution whose input lies in memory as one of such sizes does."""
     attrs: ConvolutionAttrs = convolution.attrs
     labels, window = attrs.dim_labels, attrs.window.dimensions
-    lhs, rhs = (operand.shape.dims for operand in convolution.operands)
+    rhs = convolution.operand(1).shape.dims
     strides, kernel_strides = row_major_strides(lhs), row_major_strides(rhs)
     space = [strides[d] for d in labels.input_spatial]
     moves = {labels.output_batch: strides[labels.input_batch]}

@@ -296,6 +296,19 @@ def test_overlapping_tiles_stay_in_their_arrays(run_guarded: Any, make_kernel: A
     run_guarded([make_kernel(text, whole=True) for text in overlapping_tiles()], isa=product_isa, optimize=True)
 
 
+def padded_images() -> Iterator[str]:
+    """Convolutions whose pieces copy lines of an image, in rows of all lengths, with zeros around them."""
+    for t, n in itertools.product(("f32", "f64", "bf16"), (5, 16, 33)):
+        window = "window={size=3x3 pad=1_2x2_1}, dim_labels="
+        last, first = f"{t}[6,9,{n + 1},16]", f"{t}[6,16,9,{n + 1}]"
+        yield program(f"{last} convolution(p0, p1), {window}b01f_01io->b01f", f"{t}[6,8,{n},16]", f"{t}[3,3,16,16]")
+        yield program(f"{first} convolution(p0, p1), {window}bf01_oi01->bf01", f"{t}[6,16,8,{n}]", f"{t}[16,16,3,3]")
+
+
+def test_padded_images_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, isa: str) -> None:
+    run_guarded([make_kernel(text, whole=True) for text in padded_images()], isa=isa, optimize=True)
+
+
 def partly_used_tiles() -> Iterator[str]:
     """Products long enough for tiles that are told how many columns there are, or how long the sums are."""
     for t, n in itertools.product(("f32", "f64", "s8", "s32"), (1, 15, 17, 34)):

@@ -140,3 +140,17 @@ def test_what_follows_a_product_is_measured_with_it(rng: np.random.Generator) ->
     x, y = (rng.standard_normal((256, 256)).astype(np.float32) for _ in range(2))
     assert len(tuned(text, options())) == 1
     np.testing.assert_array_equal(compiled(text, options())(x, y), compiled(text, options(autotune=False))(x, y))
+
+
+def test_images_that_are_padded_line_by_line_keep_their_pieces() -> None:
+    text = """HloModule m
+ENTRY e {
+  x = f32[8,56,56,64] parameter(0)
+  k = f32[3,3,64,64] parameter(1)
+  ROOT c = f32[8,56,56,64] convolution(x, k), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
+}"""
+    joined, *_ = decided(text, options(), "convolution-pad-fusion")
+    assert joined.verdict == "joined"
+    (tuning,) = decided(text, options(use_cache=False), "autotuning")
+    assert tuning.numbers["tried"] == 1
+    assert planned(text, options()) == planned(text, options(autotune=False))

@@ -71,6 +71,19 @@ ENTRY main {
     check(text, rng, ["dot"])
 
 
+def test_work_on_turned_tiles_of_lines(rng: np.random.Generator) -> None:
+    text = """HloModule image
+ENTRY main {
+  x = f32[2,16,10,17] parameter(0)
+  k = f32[32,16,3,3] parameter(1)
+  bias = f32[32] parameter(2)
+  c = f32[2,32,8,15] convolution(x, k), window={size=3x3}, dim_labels=bf01_oi01->bf01
+  spread = f32[2,32,8,15] broadcast(bias), dimensions={1}
+  ROOT y = f32[2,32,8,15] add(c, spread)
+}"""
+    check(text, rng, ["dot"])
+
+
 def test_work_over_several_dimensions(rng: np.random.Generator) -> None:
     """The bias lies along the columns, the positions along a part of the rows."""
     text = """HloModule projection

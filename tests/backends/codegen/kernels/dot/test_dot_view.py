@@ -1,11 +1,13 @@
 """How a dot is seen as matrix products, and which plan is made for it."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from xlalite.backends.codegen.kernels.collapse import collapse
+from xlalite.backends.codegen.kernels.dot.layout import layout_of
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan, Form, plan_dot
 from xlalite.backends.codegen.kernels.dot.view import Matrix, view_of
 from xlalite.backends.codegen.kernels.dot.walk import Walk
@@ -297,6 +299,35 @@ def test_long_products_are_packed_piece_by_piece(m: int, n: int, k: int) -> None
                 assert plan.packed_elements <= 1 << 19
 
 
+@pytest.mark.parametrize(("m", "n", "k"), [(2000, 96, 1500), (1000, 64, 3000)])
+def test_pieces_of_rows_share_what_is_packed_of_all_terms(
+    m: int, n: int, k: int, check: Any, rng: np.random.Generator
+) -> None:
+    plan = plan_dot(plain(m, n, k), WIDE)
+    assert plan.holds_rhs
+    assert min(plan.row_units, plan.depth_units) > 1
+    once = layout_of(replace(plan, in_steps=True), stores_result=True)
+    held = layout_of(plan, stores_result=True)
+    assert held.scratch_bytes - once.scratch_bytes == (plan.depth_units - 1) * held.rhs.size_bytes
+    arguments = [rng.integers(-3, 4, shape).astype(np.float32) for shape in ((m, k), (k, n))]
+    text = f"""HloModule m
+ENTRY e {{
+  a = f32[{m},{k}] parameter(0)
+  b = f32[{k},{n}] parameter(1)
+  ROOT d = f32[{m},{n}] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+}}"""
+    for threads in (1, 3):
+        check(text, *arguments, num_threads=threads)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(2000, 960, 1500), (100, 96, 300), (64, 96, 1500)])
+def test_large_operands_and_those_of_one_piece_of_rows_are_packed_term_by_term(m: int, n: int, k: int) -> None:
+    plan = plan_dot(plain(m, n, k), WIDE)
+    assert not plan.holds_rhs
+    is_piecewise = plan.packs_rhs and plan.row_units > 1 and plan.depth_units > 1
+    assert not is_piecewise or plan.unit_columns * k * 4 > 1 << 20
+
+
 def test_rows_of_pixels_are_runs_of_one_product() -> None:
     image, window = "[2,9,41,16]", "window={size=3x3}, dim_labels=b01f_01io->b01f"
     view = view_of(convolution_of("f32" + image, "f32[3,3,16,7]", "f32[2,7,39,7]", window))
@@ -324,13 +355,13 @@ ENTRY e {
 @pytest.mark.parametrize(
     ("lhs", "rhs", "result", "attributes", "piece"),
     [
-        ("8,58,58,64", "8,56,56,64", "3,3,64,64", "window={size=56x56}, dim_labels=f01b_i01o->01bf", (192, 448)),
+        ("8,58,58,64", "8,56,56,64", "3,3,64,64", "window={size=56x56}, dim_labels=f01b_i01o->01bf", (192, 112)),
         (
             "8,117,117,3",
             "8,56,56,64",
             "7,7,3,64",
             "window={size=56x56 rhs_dilate=2x2}, dim_labels=f01b_i01o->01bf",
-            (21, 448),
+            (21, 112),
         ),
         (
             "2,117,117,3",
@@ -340,7 +371,7 @@ ENTRY e {
             (56, 147),
         ),
         ("2,9,9,128", "3,3,128,200", "2,7,7,200", "window={size=3x3}, dim_labels=b01f_01io->b01f", (7, 384)),
-        ("3,22,21,65", "3,20,20,30", "3,2,65,30", "window={size=20x20}, dim_labels=f01b_i01o->01bf", (130, 400)),
+        ("3,22,21,65", "3,20,20,30", "3,2,65,30", "window={size=20x20}, dim_labels=f01b_i01o->01bf", (130, 200)),
     ],
 )
 def test_images_are_read_where_they_lie_run_after_run(
@@ -396,6 +427,22 @@ def test_pixels_behind_their_features_are_read_where_they_lie(
     assert plan.view.seen == (None if seen is None else Walk(seen))
     assert plan.view.n == (292 if seen is None else Walk(seen).span)
     assert plan.overlaps_columns == (seen is not None)
+
+
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "result", "attributes"),
+    [
+        ("2,64,58,58", "64,64,3,3", "2,64,56,56", "size=3x3}, dim_labels=bf01_oi01->bf01"),
+        ("2,3,117,117", "64,3,7,7", "2,64,56,56", "size=7x7 stride=2x2}, dim_labels=bf01_oi01->bf01"),
+        ("1,20,9,16,16", "32,20,3,3,3", "1,32,7,14,14", "size=3x3x3}, dim_labels=bf012_oi012->bf012"),
+    ],
+)
+def test_pixels_before_many_features_are_rows(lhs: str, rhs: str, result: str, attributes: str) -> None:
+    convolution = convolution_of(f"f32[{lhs}]", f"f32[{rhs}]", f"f32[{result}]", f"window={{{attributes}")
+    plan = plan_dot(convolution, WIDE)
+    assert plan.form is Form.ROWS
+    assert plan.view.lhs.looked_up
+    assert (plan.rows, plan.packs_lhs, plan.packs_rhs) == (14, False, True)
 
 
 @pytest.mark.parametrize(("size", "window"), [("57,57", "3x3 stride=2x2"), ("9,9", "3x3")])

@@ -1,0 +1,81 @@
+"""Which function computes a tile: one of whole tiles, or one of the rest of a dimension, where tiles do not ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xlalite.backends.codegen.kernels.dot.layout import (
+    DotLayout,
+    narrows_tiles,
+    shortens_tiles,
+    tile_of,
+    widened_tile_of,
+)
+from xlalite.backends.codegen.kernels.dot.plan import DotPlan
+from xlalite.backends.codegen.kernels.dot.tilings import Form
+from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
+from xlalite.backends.codegen.llvm import Function, FunctionBuilder, ModuleBuilder, Value
+
+
+class TileChoice:
+    """Emits the choice of a function."""
+
+    def __init__(
+        self,
+        module: ModuleBuilder,
+        fb: FunctionBuilder,
+        math: Scalars,
+        callee: Callable[[Function], Value],
+        plan: DotPlan,
+        layout: DotLayout,
+    ) -> None:
+        """As a driver does."""
+        self._module = module
+        self._fb = fb
+        self._math = math
+        self._callee = callee
+        self._plan = plan
+        self._layout = layout
+
+    def declare_first(self) -> None:
+        """Declares the tile that takes longest to compile, so that it is there first."""
+        columns = self._rest_columns if self._has_one_width else self._plan.columns
+        tile_of(self._plan, self._layout, self._plan.rows, columns).function(self._module, self._plan.numbers)
+
+    def function(self, height: Scalar, width: Scalar, is_exact: Value | None) -> Value:
+        """The function for so many rows and columns; `is_exact` says whether words are right for the numbers."""
+        plan = self._plan
+        if plan.form is Form.STREAM:
+            return self._of(plan.rows, plan.columns, is_exact)
+
+        def of_columns(columns: int) -> Value:
+            if shortens_tiles(plan):
+                return self._of(plan.rows, columns, is_exact)
+            rest = plan.row_run % plan.rows
+            return self._choice(height, plan.rows, rest, lambda rows: self._of(rows, columns, is_exact))
+
+        rest = self._rest_columns
+        return of_columns(rest) if self._has_one_width else self._choice(width, plan.columns, rest, of_columns)
+
+    @property
+    def _rest_columns(self) -> int:
+        """Columns of the last tile, if there are fewer; else 0."""
+        return 0 if self._plan.overlaps_columns else self._plan.view.n % self._plan.columns
+
+    @property
+    def _has_one_width(self) -> bool:
+        """Whether a tile that is told its width is the last one and all others."""
+        return self._rest_columns > 0 and narrows_tiles(self._plan)
+
+    def _choice(self, size: Scalar, whole: int, rest: int, option: Callable[[int], Value]) -> Value:
+        if isinstance(size, int) or not rest:
+            return option(size if isinstance(size, int) else whole)
+        return self._fb.select(self._fb.icmp("eq", size, self._math.operand(whole)), option(whole), option(rest))
+
+    def _of(self, rows: int, columns: int, is_exact: Value | None) -> Value:
+        tile, numbers = tile_of(self._plan, self._layout, rows, columns), self._plan.numbers
+        function = self._callee(tile.function(self._module, numbers))
+        if is_exact is None or numbers.widened is None:
+            return function
+        widened_tile = widened_tile_of(self._plan, self._layout, columns)
+        return self._fb.select(is_exact, function, self._callee(widened_tile.function(self._module, numbers.widened)))
