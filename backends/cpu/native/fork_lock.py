@@ -1,11 +1,15 @@
-"""Locks and forks: one that a forked child finds free, whoever held it in the parent, and one that forks wait for."""
+"""Locks and forks: one that a forked child finds free, whoever held it in the parent; what forks wait for."""
 
 from __future__ import annotations
 
+import importlib
 import os
 import threading
+import time
 import weakref
+from collections.abc import Callable
 from contextlib import AbstractContextManager
+from typing import Any
 
 
 class ForkLock:
@@ -40,6 +44,10 @@ no_fork = threading.RLock()
 """Held where modules are first imported in the middle of work: a child would wait for ever for one whose import another
 thread had begun."""
 
+_IMPORTED = ("xlalite.", "llvmlite.")
+_LONGEST_WAIT_SECONDS = 2.0
+"""After which a fork goes on: perhaps what is imported waits for who forks."""
+
 
 def hold_over_forks(lock: AbstractContextManager[object]) -> None:
     """Makes forks wait for the lock of a library, so that a child never finds the library in the middle of work."""
@@ -52,6 +60,22 @@ def _take() -> None:
     _taken.extend(_library_locks)
     for lock in _taken:
         lock.__enter__()
+    _await_imports()
+
+
+def _await_imports() -> None:
+    """Lets other threads finish what they import in the middle of work: without them, a child would never have it."""
+    end = time.monotonic() + _LONGEST_WAIT_SECONDS
+    time.sleep(0)  # who waits for the interpreter has it now, and not between the last look and the fork
+    while _are_imports_begun() and time.monotonic() < end:
+        time.sleep(0.001)
+
+
+def _are_imports_begun() -> bool:
+    """Whether other threads import modules of ours; Python has no public way to know that (3.11 to 3.14)."""
+    locks: dict[str, Callable[[], Any]] = getattr(importlib._bootstrap, "_module_locks", {})
+    held = [reference() for name, reference in locks.copy().items() if name.startswith(_IMPORTED)]
+    return any(getattr(lock, "owner", None) not in (None, threading.get_ident()) for lock in held)
 
 
 def _give_back() -> None:
