@@ -1,7 +1,7 @@
 """The condition under which an element lies in some region of an array, and the choice that follows from it.
 
 A condition that is known now, because the position's bounds are, costs nothing. One that is the same for all lanes
-clamps the position, so the read stays a plain one; one that differs among lanes masks the read.
+clamps the position, so the read stays a plain one where it can; one that differs among lanes masks the read.
 """
 
 from __future__ import annotations
@@ -99,13 +99,23 @@ class Region:
 
     def read(self, arrays: Sequence[HloInstruction], source: Index) -> list[Element]:
         """Elements of arrays that have some, at `source` where all conditions hold, else of no meaning."""
-        emitter, uniform = self.emitter, self._uniform
+        emitter, uniform, lanes = self.emitter, self._uniform, self._lanes
         if uniform is not None:
+            if not self._may_move(source):
+                spread = emitter.fb.splat(uniform, emitter.lanes)
+                lanes = spread if lanes is None else emitter.fb.and_(spread, lanes)
             source = tuple(self._clamp(position, uniform) for position in source)
-        if self._lanes is None:
+        if lanes is None:
             return [emitter.element(array, source) for array in arrays]
-        with emitter.masked(self._lanes) as narrower:
+        with emitter.masked(lanes) as narrower:
             return [narrower.element(array, source) for array in arrays]
+
+    def _may_move(self, source: Index) -> bool:
+        """Whether all lanes that count are in bounds if the first one is at 0: they are the first, and go forward."""
+        if self.emitter.lanes == 1:
+            return True
+        goes_back = any(isinstance(position, Affine) and position.step < 0 for position in source)
+        return self._lanes is None and self.emitter.mask is None and not goes_back
 
     def select(self, inside: Element, outside: Element) -> Element:
         """The first where all conditions hold, else the second."""

@@ -262,7 +262,24 @@ def splits(sizes: Sequence[int]) -> Iterator[str]:
                 yield program(f"{shape} add(b, p0)", shape, f"{t}[]", lines=padded)
 
 
-FAMILIES = (reductions, moves, mixtures, orders, windows, gaps, systems, splits)
+def reversals(sizes: Sequence[int]) -> Iterator[str]:
+    """Pieces beside each other, and what lies in a border, read backwards in vectors."""
+    for n in sizes:
+        for t in ("f32", "f64", "s8", "c64"):
+            shape = f"{t}[7,{n}]"
+            joined = f"c = {shape} concatenate(p0, p1), dimensions={{0}}"
+            pieces = (f"{t}[3,{n}]", f"{t}[4,{n}]")
+            yield program(f"{shape} reverse(c), dimensions={{1}}", *pieces, lines=[joined])
+            padded = [joined, f"d = {t}[9,{n + 5}] pad(c, p2), padding=1_1x2_3"]
+            yield program(f"{t}[9,{n + 5}] reverse(d), dimensions={{0,1}}", *pieces, f"{t}[]", lines=padded)
+            if t == "c64":
+                parts = [joined, f"x = f32[7,{n}] real(c)", f"y = f32[7,{n}] imag(c)"]
+                both = [*parts, f"b = f32[14,{n}] concatenate(x, y), dimensions={{0}}"]
+                yield program(f"f32[14,{n}] reverse(b), dimensions={{1}}", *pieces, lines=both)
+
+
+FAMILIES = (reductions, moves, mixtures, orders, windows, gaps, systems, splits, reversals)
+IN_FUSIONS = (mixtures, splits, gaps, reversals)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -270,9 +287,7 @@ def test_kernels_stay_in_their_arrays(
     run_guarded: Any, make_kernel: Any, isa: str, family: Callable[[Sequence[int]], Iterator[str]]
 ) -> None:
     chosen = sample(list(family(USUAL_SIZES)), isa, 36)
-    run_guarded(
-        [make_kernel(text, whole=True) for text in chosen], isa=isa, optimize=family in (mixtures, splits, gaps)
-    )
+    run_guarded([make_kernel(text, whole=True) for text in chosen], isa=isa, optimize=family in IN_FUSIONS)
 
 
 @pytest.mark.parametrize("family", [moves, mixtures, reductions])
@@ -411,7 +426,7 @@ def test_kernels_of_many_sizes_stay_in_their_arrays(
 ) -> None:
     texts = list(family([size]))
     kernels = [make_kernel(text, whole=True) for text in sample(texts, isa, len(texts))]
-    run_guarded(kernels, isa=isa, optimize=family in (mixtures, splits, gaps))
+    run_guarded(kernels, isa=isa, optimize=family in IN_FUSIONS)
 
 
 def test_operations_stay_in_their_arrays(
