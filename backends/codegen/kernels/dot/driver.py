@@ -276,7 +276,7 @@ class Driver:
         if plan.packs_rhs:
             b_type, b = numbers.kept, self._rhs_place(layout.rhs.offset)
         elif view.rhs.looked_up:
-            b = self._places(b_type, piece.rhs, view.rhs)
+            b = self._math.address(PTR, self._places(b_type, piece.rhs, view.rhs), start)
         else:
             b = self._address(b_type, piece.rhs, view.rhs, piece.area.column, start)
         if plan.packs_lhs:
