@@ -60,7 +60,8 @@ class RowZeros:
         """
         plan, values = product.plan, product.dot.operand(1)
         view = plan.view
-        follow = view.rhs.is_strided and not view.rhs.origin and not view.rhs.panel and view.rhs.outer.stride == 1
+        follow = view.rhs.is_strided and not (view.rhs.origin or view.rhs.panel or view.rhs.looked_up)
+        follow = follow and view.rhs.outer.stride == 1
         is_float = values.shape.dtype in (DType.F16, DType.BF16, DType.F32, DType.F64)
         # Loops that products of all sizes share make the others little more than a call.
         is_shared = plan.unit_depth >= LONG_TILE or plan.in_steps

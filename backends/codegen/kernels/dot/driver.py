@@ -325,19 +325,19 @@ class Driver:
 
     def _block(self, piece: Piece, start: Scalar, depth: Scalar) -> None:
         """All tiles of a piece for a part of the depth."""
-        plan, layout = self._plan, self._layout
+        plan, layout, math = self._plan, self._layout, self._math
         numbers, view = plan.numbers, plan.view
         a_type, b_type = representation(numbers.lhs).memory, representation(numbers.rhs).memory
         if plan.packs_rhs:
             b_type, b = numbers.kept, self._rhs_place(layout.rhs.offset)
         elif view.rhs.looked_up:
-            b = self._places(b_type, piece.rhs, view.rhs, layout.rhs)
+            b = math.address(PTR, self._places(b_type, piece.rhs, view.rhs, layout.rhs), start)
         else:
             b = self._address(b_type, piece.rhs, view.rhs, piece.area.column, start)
         if plan.packs_lhs:
             a_type, a = numbers.kept, self._place(layout.lhs.offset)
         elif view.lhs.looked_up:
-            a = self._places(a_type, piece.lhs, view.lhs, layout.lhs)
+            a = math.address(PTR, self._places(a_type, piece.lhs, view.lhs, layout.lhs), start)
         else:
             a = self._address(a_type, piece.lhs, view.lhs, self._first_row(piece), start)
         if layout.lhs.least_offset is not None and layout.rhs.least_offset is not None:

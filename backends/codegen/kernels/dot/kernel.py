@@ -246,11 +246,12 @@ class DotKernel(Kernel):
         _, product, row, column, height, width, sums = fb.parameters
         # Of whole tiles the sizes are known.
         is_tile, view = plan.parts == 1, plan.view
+        has_whole_rows = plan.unit_rows % plan.rows == plan.row_run % plan.rows == 0
         area = Area(
             product if view.batch_count > 1 else 0,
             row,
             column,
-            plan.rows if is_tile and (plan.row_run % plan.rows == 0 or plan.overlaps) else height,
+            plan.rows if is_tile and (has_whole_rows or plan.overlaps) else height,
             plan.columns if is_tile and view.n % plan.columns == 0 and view.seen is None else width,
         )
         finisher = Finisher(entry, self.request.body, self.dot, self.plan, self.layout)

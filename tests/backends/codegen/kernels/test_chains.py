@@ -325,6 +325,17 @@ def test_what_follows_joins_and_types_may_change(check, kernels, rng) -> None:
     assert kernels(check(text, *values, ulps=2.0**12)) == ["chain"]
 
 
+@pytest.mark.parametrize("rows", [96, 127, 300])
+def test_narrow_rows_fill_tiles_in_part(rows: int, check, kernels, rng) -> None:
+    """Registers of matrices have tiles of more rows than blocks; what follows the product sees those of the block."""
+    end = "  h = bf16[@B,@M,@N] convert(p)\n" + PRODUCT.replace("ROOT r", "o").replace("dot(p, v)", "dot(h, v)")
+    end += "  ROOT r = bf16[@B,@M,@D] convert(o)\n"
+    text = attention(8, rows, 700, 33, 70, middle=CAUSAL, end=end)
+    for name in "qkv":
+        text = text.replace(f"  {name} = f32", f"  {name} = bf16")
+    assert kernels(check(text, *arguments(text, rng), ulps=2.0**12)) == ["chain"]
+
+
 def test_several_dimensions_of_batches(check, kernels, rng) -> None:
     text = attention(3, 130, 300, 16, 20, middle=ADDED).replace("[3,", "[3,4,")
     text = text.replace("batch_dims={0}", "batch_dims={0,1}").replace("contracting_dims={2}", "contracting_dims={3}")

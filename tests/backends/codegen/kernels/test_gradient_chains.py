@@ -43,6 +43,7 @@ FINISHED = (
     )
 )
 ROWS_OF_BOTH = "lhs_contracting_dims={1,2}, rhs_batch_dims={0}, rhs_contracting_dims={1,2}"
+RUNS_OF_ROWS = "lhs_contracting_dims={1,2}, rhs_batch_dims={1}, rhs_contracting_dims={0,2}"
 ROWS_BETWEEN = ROWS_OF_BOTH.replace("{1,2}", "{1,3}", 1)
 
 
@@ -154,6 +155,26 @@ def test_blocks_need_not_end_where_runs_of_terms_do(
     executable = check(text, *arguments(text, rng), ulps=64)
     assert reasons(executable) == expected
     assert "chain" in kernels(executable)
+
+
+def test_terms_are_looked_up_from_where_a_block_begins(check, kernels, rng) -> None:
+    """What is multiplied with the rows lies in two runs of terms, and a block has the terms of one."""
+    text = gradient(6, 384, 300, 32, 64)
+    for old, new in (
+        (" q = f32[6,384,32]", " q = f32[2,6,192,32]"),
+        (" w = f32[6,384,64]", " w = f32[2,6,192,64]"),
+        ("[6,384", "[6,2,192"),
+        ("dot(q, k), lhs_batch_dims={0}", "dot(q, k), lhs_batch_dims={1}"),
+        ("dot(w, v), lhs_batch_dims={0}", "dot(w, v), lhs_batch_dims={1}"),
+        ("lhs_contracting_dims={2}", "lhs_contracting_dims={3}"),
+        ("lhs_contracting_dims={1}, rhs_batch_dims={0}, rhs_contracting_dims={1}", RUNS_OF_ROWS),
+        ("dimensions={0,1}\n", "dimensions={0,1,2}\n"),
+        ("dimensions={2}, to_apply", "dimensions={3}, to_apply"),
+    ):
+        text = text.replace(old, new)
+    executable = check(text, *arguments(text, rng), ulps=64)
+    (chain,) = [d for d in executable.decisions() if d.verdict == "chain"]
+    assert chain.numbers["rows"] < chain.numbers["second_2_places_looked_up"] == 384
 
 
 def test_few_products_sum_over_rows_apart(check, kernels, rng) -> None:
