@@ -161,7 +161,7 @@ def test_blocks_need_not_end_where_runs_of_terms_do(
 def test_terms_are_looked_up_from_where_a_block_begins(check, monkeypatch, rng) -> None:
     """What is multiplied with the rows lies in two runs of terms, and a block has the terms of one."""
     monkeypatch.setattr(tilings, "_SECOND_OF_IMAGE", 0.0)
-    text = gradient(6, 384, 700, 32, 64)
+    text = gradient(6, 384, 300, 32, 64)
     for old, new in (
         (" q = f32[6,384,32]", " q = f32[2,6,192,32]"),
         (" w = f32[6,384,64]", " w = f32[2,6,192,64]"),
