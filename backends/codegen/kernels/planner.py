@@ -63,6 +63,9 @@ _PLANS: Mapping[KernelKind, str] = {
 The kinds are a third of the compiler's source, and a module asks for few of them: each is imported when it is asked.
 """
 
+_UNEVEN = 4 / 3
+"""How many times as much a thread may have to do as with fewer tasks of short work."""
+
 _LONG_NS = 100_000
 """What takes longer is cut into smaller parts of it, so that threads of unequal speed end together."""
 
@@ -215,8 +218,10 @@ def grain_of(estimate_ns: float, extent: int, num_threads: int, *, is_shared: bo
     if is_long and not is_shared:
         return least
     most = max(least, -(-extent // (num_threads * (2 if is_long else 1))))
-    sizes = (most, least) if is_long else (least, most)
-    size = min(sizes, key=lambda size: _longest_share(extent, size, num_threads))
+    shares = (_longest_share(extent, size, num_threads) for size in (least, most))
+    gain = next(shares) / next(shares)
+    # Of short work a thread that comes late has less if tasks are many.
+    size = most if gain >= (1.0 if is_long else _UNEVEN) else least
     return size if is_long else -size
 
 

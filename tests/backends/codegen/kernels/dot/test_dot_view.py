@@ -355,13 +355,13 @@ ENTRY e {
 @pytest.mark.parametrize(
     ("lhs", "rhs", "result", "attributes", "piece"),
     [
-        ("8,58,58,64", "8,56,56,64", "3,3,64,64", "window={size=56x56}, dim_labels=f01b_i01o->01bf", (192, 112)),
+        ("8,58,58,64", "8,56,56,64", "3,3,64,64", "window={size=56x56}, dim_labels=f01b_i01o->01bf", (192, 56)),
         (
             "8,117,117,3",
             "8,56,56,64",
             "7,7,3,64",
             "window={size=56x56 rhs_dilate=2x2}, dim_labels=f01b_i01o->01bf",
-            (21, 112),
+            (21, 56),
         ),
         (
             "2,117,117,3",
@@ -371,7 +371,7 @@ ENTRY e {
             (56, 147),
         ),
         ("2,9,9,128", "3,3,128,200", "2,7,7,200", "window={size=3x3}, dim_labels=b01f_01io->b01f", (7, 384)),
-        ("3,22,21,65", "3,20,20,30", "3,2,65,30", "window={size=20x20}, dim_labels=f01b_i01o->01bf", (130, 200)),
+        ("3,22,21,65", "3,20,20,30", "3,2,65,30", "window={size=20x20}, dim_labels=f01b_i01o->01bf", (130, 100)),
     ],
 )
 def test_images_are_read_where_they_lie_run_after_run(
