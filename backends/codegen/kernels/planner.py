@@ -218,8 +218,7 @@ def grain_of(estimate_ns: float, extent: int, num_threads: int, *, is_shared: bo
     if is_long and not is_shared:
         return least
     most = max(least, -(-extent // (num_threads * (2 if is_long else 1))))
-    shares = (_longest_share(extent, size, num_threads) for size in (least, most))
-    gain = next(shares) / next(shares)
+    gain = _longest_share(extent, least, num_threads) / _longest_share(extent, most, num_threads)
     # Of short work a thread that comes late has less if tasks are many.
     size = most if gain >= (1.0 if is_long else _UNEVEN) else least
     return size if is_long else -size

@@ -212,9 +212,9 @@ class _RowEmitter:
             for member in self._plan.hoisted[level]
         }
         if self._plan.divisors[level] and self._lanes > 1:
-            self._know_divisors(row, level)
+            self._find_reciprocals(row, level)
 
-    def _know_divisors(self, row: _Row, level: int) -> None:
+    def _find_reciprocals(self, row: _Row, level: int) -> None:
         """Computes the reciprocals of what the coming pass divides the row by."""
         from xlalite.backends.codegen.elements.known_divisors import KnownDivisor
 

@@ -122,10 +122,10 @@ def outer_tilings(
     packs_lhs: bool,
     may_overlap: bool = False,
 ) -> Iterator[Tiling]:
-    """Tiles whose vectors run along columns or rows, of so many terms; rows lie in runs, and begin anew so often."""
+    """Tiles of a depth whose vectors run along columns or rows; rows lie in runs, and terms begin anew so often."""
     registers = target.vector_registers - 2
-    # Few tiles of rows are best equal.
     is_matrix = form is Form.COLUMNS and not view.rhs.looked_up
+    # Few tiles of rows are best equal.
     may_wait = not is_matrix or view.m > 3 * MAX_ROWS
     for vectors in (1, 2, 3, 4, 8):
         limit = min((registers - vectors) // vectors, MAX_ROWS)
@@ -168,7 +168,7 @@ def outer_tilings(
 
 
 def _bytes_of_panel(form: Form, view: DotView, columns: int, terms: int, lanes: int, target: TargetInfo) -> int:
-    """Memory of the right operand that a tile reads, or of two vectors of so many terms if tiles have one or more."""
+    """Memory of the right operand that a tile reads; of a matrix as if all had two vectors: none is favoured."""
     size, line = target.vector_bits // 8 // lanes, target.cache_line_bytes
     depth = view.rhs.depth
     if view.rhs.looked_up:
