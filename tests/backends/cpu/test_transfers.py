@@ -3,6 +3,8 @@
 import signal
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import ml_dtypes
 import numpy as np
@@ -119,11 +121,12 @@ def test_waiting_ends(text: str, message: str) -> None:
         executable()
 
 
-def test_waiting_can_be_interrupted() -> None:
-    executable, main, is_over = echo("f32[2]"), threading.get_ident(), threading.Event()
+@contextmanager
+def interrupted() -> Iterator[None]:
+    """Interrupts this thread, and again after a while: Python drops an interruption that meets a finalizer."""
+    main, is_over = threading.get_ident(), threading.Event()
 
     def interrupt() -> None:
-        """Again after a while: Python drops an interruption that meets a finalizer."""
         wait = 0.2
         while not is_over.wait(wait):
             signal.pthread_kill(main, signal.SIGINT)
@@ -131,10 +134,16 @@ def test_waiting_can_be_interrupted() -> None:
 
     threading.Thread(target=interrupt).start()
     try:
-        with pytest.raises(KeyboardInterrupt), host_transfers(HostTransfers(timeout_seconds=1e9)):
-            executable()
+        with pytest.raises(KeyboardInterrupt):
+            yield
     finally:
         is_over.set()
+
+
+def test_waiting_can_be_interrupted() -> None:
+    executable = echo("f32[2]")
+    with interrupted(), host_transfers(HostTransfers(timeout_seconds=1e9)):
+        executable()
 
 
 def test_a_value_of_another_type_is_named() -> None:
@@ -210,8 +219,7 @@ def test_what_does_not_come_is_named(text: str, message: str) -> None:
 
 def test_devices_that_wait_for_hosts_are_let_go_when_the_run_is_interrupted() -> None:
     executable = compiled(RECV.replace("HloModule m", "HloModule m, replica_count=2"))
-    threading.Timer(0.2, signal.pthread_kill, [threading.get_ident(), signal.SIGINT]).start()
     begin = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
+    with interrupted():
         executable.run_on_devices([()] * 2, transfers=[HostTransfers(timeout_seconds=1e9) for _ in range(2)])
     assert time.monotonic() - begin < 30
