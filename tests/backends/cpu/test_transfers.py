@@ -123,7 +123,11 @@ def test_waiting_ends(text: str, message: str) -> None:
 
 @contextmanager
 def interrupted() -> Iterator[None]:
-    """Interrupts this thread, and again after a while: Python drops an interruption that meets a finalizer."""
+    """Interrupts this thread, and again after a while: Python drops an interruption that meets a finalizer.
+
+    A process that a shell started in the background would ignore it.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     main, is_over = threading.get_ident(), threading.Event()
 
     def interrupt() -> None:
@@ -138,6 +142,7 @@ def interrupted() -> Iterator[None]:
             yield
     finally:
         is_over.set()
+        signal.signal(signal.SIGINT, before)
 
 
 def test_waiting_can_be_interrupted() -> None:
