@@ -27,5 +27,5 @@ def combiner(name: str, operation: str, dtype: str) -> str:
 
 def sample(found: list[Any], isa: str, count: int) -> list[Any]:
     """About `count` of them, evenly spread, a third for narrower vectors and others for each width."""
-    step = max(1, len(found) // (count if isa == "AVX512" else count // 3))
+    step = max(1, len(found) // max(1, count if isa == "AVX512" else count // 3))
     return found[{"SSE2": 1, "AVX2": 2}.get(isa, 0) % step :: step]

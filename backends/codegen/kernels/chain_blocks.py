@@ -167,7 +167,7 @@ class WholeChain:
         cache = self.request.target.cache_bytes[1]
         steps = [part.kernel.plan.row_step for part in self._by_rows]
         steps += [tail.kernel.plan.depth_step for tail in self.tails if tail.sums_rows]
-        step = math.lcm(*steps)
+        step = min(math.lcm(*steps), self._m)
         if step * line_bytes > cache:
             return Declined("a few rows fill the second cache")
         most = cache // 2 // line_bytes
