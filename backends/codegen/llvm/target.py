@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from functools import cache
 
-import llvmlite.binding as llvm
-
+from xlalite.backends.codegen.llvm.library import ask, call, describing
 from xlalite.hlo.errors import FlagError
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.surroundings.host_caches import FALLBACK_CACHE_BYTES, host_cache_bytes
@@ -51,8 +50,9 @@ class TargetInfo:
     @staticmethod
     def of(triple: str, cpu: str = "generic", features: tuple[str, ...] = ()) -> "TargetInfo":
         """Another machine, described by LLVM names; only listed features (`"avx2"`, `"fma"`) are relied on."""
-        llvm.initialize_all_targets()
-        llvm.initialize_all_asmprinters()
+        with describing:
+            for part in ("TargetInfos", "Targets", "TargetMCs", "AsmPrinters"):
+                call(f"InitializeAll{part}")
         features = tuple(sorted(features))
         return _describe(triple, cpu, features, _switched_on(features))
 
@@ -74,8 +74,8 @@ class TargetInfo:
         """Whether a feature, named as LLVM names it, is on."""
         return feature in self.features
 
-    def create_machine(self, level: int = 2) -> llvm.TargetMachine:
-        """A new LLVM target machine that makes position-independent code of a level of optimisation.
+    def create_machine(self, level: int = 2) -> int:
+        """The address of a new LLVM target machine that makes position-independent code of a level of optimisation.
 
         Level 2 differs from 1 in that instructions are scheduled once more after registers are allocated, for
         processors whose model asks for it.
@@ -85,14 +85,21 @@ class TargetInfo:
 
 @cache
 def _host() -> TargetInfo:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    known = llvm.get_host_cpu_features()
+    with describing:
+        call("InitializeNativeTarget")
+        call("InitializeNativeAsmPrinter")
+    known = {name[1:]: name[0] == "+" for name in _host_features().split(",") if name}
     if not may_use_matrix_registers():
         known.update(dict.fromkeys((name for name in known if name.startswith("amx-")), False))
     features = tuple(sorted(name for name, on in known.items() if on))
-    cpu = llvm.get_host_cpu_name()
-    return _describe(llvm.get_process_triple(), cpu, features, known.flatten(), host_cache_bytes())
+    feature_string = ",".join(f"{'-+'[on]}{name}" for name, on in sorted(known.items()))
+    cpu, triple = ask("GetHostCPUName")[1], ask("GetProcessTriple")[1]
+    return _describe(triple, cpu, features, feature_string, host_cache_bytes())
+
+
+def _host_features() -> str:
+    """All that LLVM knows of processors like this, `+` before what this one has."""
+    return ask("GetHostCPUFeatures")[1]
 
 
 _FEATURES_BY_ISA = {
@@ -132,14 +139,29 @@ def _describe(
         bits = 256
     elif triple.startswith(("aarch64", "arm64", "riscv64", "powerpc64")):
         registers = 32
-    data_layout = str(_machine(triple, cpu, feature_string).target_data)
-    return TargetInfo(triple, data_layout, cpu, features, feature_string, bits, registers, cache_bytes)
-
-
-def _machine(triple: str, cpu: str, feature_string: str, level: int = 2) -> llvm.TargetMachine:
-    return llvm.Target.from_triple(triple).create_target_machine(
-        cpu=cpu, features=feature_string, opt=level, reloc="pic", codemodel="small"
+    return TargetInfo(
+        triple, _data_layout(triple, cpu, feature_string), cpu, features, feature_string, bits, registers, cache_bytes
     )
+
+
+def _data_layout(triple: str, cpu: str, feature_string: str) -> str:
+    machine = _machine(triple, cpu, feature_string)
+    data = call("CreateTargetMachineData", machine)
+    try:
+        return ask("CopyStringRepOfTargetData", data)[1]
+    finally:
+        call("DisposeTargetData", data)
+        call("DisposeTargetMachine", machine)
+
+
+def _machine(triple: str, cpu: str, feature_string: str, level: int = 2) -> int:
+    with describing:
+        found, problem = ask("GetTargetFromTriple", triple.encode())
+        if not found:
+            raise RuntimeError(f"LLVM has no target for {triple}: {problem}")
+        texts = triple.encode(), cpu.encode(), feature_string.encode()
+        machine: int = call("CreateTargetMachine", found, *texts, level, b"pic", b"small", 0, 0, b"")
+        return machine
 
 
 def _switched_on(features: Iterable[str]) -> str:

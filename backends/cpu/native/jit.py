@@ -7,18 +7,16 @@ called). Importing this module starts nothing; LLVM wakes up at the first compil
 
 from __future__ import annotations
 
-import ctypes
 import enum
-import functools
 import re
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
-import llvmlite.binding as llvm
-
 from xlalite.backends.codegen.llvm import AS_WRITTEN, BRIEF, TargetInfo
+from xlalite.backends.codegen.llvm.library import ask, bytes_of, call, describing
 from xlalite.backends.cpu.native.content_names import ContentNames, named_by_content
 from xlalite.backends.cpu.native.fork_lock import hold_over_forks
 from xlalite.backends.cpu.native.jit_options import IrPass, JitOptions
@@ -105,7 +103,7 @@ def generate_code(
         options: How.
         keeper: Who has object code of modules that programs share.
         threads: How many modules the compiler may make at once.
-        compiler: Who makes object code, and has begun with it, with the same options and keeper; else llvmlite does.
+        compiler: Who makes object code, and has begun with it, with the same options and keeper.
 
     Raises:
         CodegenError: The text is not valid LLVM IR; the message quotes LLVM.
@@ -146,54 +144,37 @@ def _generate_all(
     texts: Sequence[str], wanted: CodeForm, options: JitOptions, threads: int, compiler: Compiler | None
 ) -> Mapping[str, GeneratedCode]:
     """The code of each text."""
-
-    def generated(text: str) -> GeneratedCode:
-        try:
-            return _generate(text, wanted, options)
-        finally:
-            _leave_llvm()  # before others are waited for, who may need the lock
-
     with _generating:
         made = dict(compiler.finish(texts, threads)) if compiler is not None else {}
-        return made | side_by_side(generated, [text for text in texts if text not in made], threads)
-
-
-def _leave_llvm() -> None:
-    """Gives llvmlite's lock back that an interruption left with this thread (0.48 to 0.50).
-
-    It is taken by a method written in Python, and nobody gives it back if an exception comes right behind that.
-    """
-    lock = getattr(_llvm_lock, "_lock", None)
-    while lock is not None and lock._is_owned():
-        lock.release()
+        return made | side_by_side(
+            lambda text: _generate(text, wanted, options), [text for text in texts if text not in made], threads
+        )
 
 
 def _generate(text: str, wanted: CodeForm, options: JitOptions) -> GeneratedCode:
-    start, level = time.perf_counter(), level_of(text, options)
-    machine = take_machine(level, options)
+    start, level, target = time.perf_counter(), level_of(text, options), TargetInfo.host(options.max_isa)
     optimized_ir, assembly, image = "", "", b""
-    # A context of its own: LLVM's global one would keep every type and constant for ever.
-    with llvm.create_context() as context, _parsed(text, context) as module:
-        _verify(module)
-        module.triple = machine.triple
-        module.data_layout = str(machine.target_data)
-        if level == 2:
-            _run_passes(module, machine, options.passes)
-        if CodeForm.IR in wanted:
-            optimized_ir = str(module)
-        if CodeForm.ASSEMBLY in wanted:
-            # LLVM changes a module while it makes code of it.
-            with module.clone() as copy:
-                assembly = machine.emit_assembly(copy)
-        if CodeForm.OBJECT in wanted:
-            image = _emit_object(module, machine)
-    give_machine_back(machine, level, options)
+    machine = take_machine(level, options)
+    try:
+        with _parsed(text) as module:
+            call("SetTarget", module, target.triple.encode())
+            call("SetDataLayout", module, target.data_layout.encode())
+            if level == 2:
+                _run_passes(module, machine, options.passes)
+            if CodeForm.IR in wanted:
+                optimized_ir = ask("PrintModuleToString", module)[1]
+            if CodeForm.ASSEMBLY in wanted:
+                assembly = _assembly(module, machine)
+            if CodeForm.OBJECT in wanted:
+                image = _emit(module, machine, is_object=True)
+    finally:
+        give_machine_back(machine, level, options)
     exports = exported_names(text) if CodeForm.OBJECT in wanted else ()
     return GeneratedCode(optimized_ir, assembly, image, exports, 1e3 * (time.perf_counter() - start))
 
 
-def take_machine(level: int, options: JitOptions) -> llvm.TargetMachine:
-    """A machine that the caller alone uses until it gives it back."""
+def take_machine(level: int, options: JitOptions) -> int:
+    """A target machine that the caller alone uses until it gives it back."""
     idle = _idle_machines.setdefault((options.max_isa, level), [])
     try:
         return idle.pop()
@@ -201,7 +182,7 @@ def take_machine(level: int, options: JitOptions) -> llvm.TargetMachine:
         return TargetInfo.host(options.max_isa).create_machine(level)
 
 
-def give_machine_back(machine: llvm.TargetMachine, level: int, options: JitOptions) -> None:
+def give_machine_back(machine: int, level: int, options: JitOptions) -> None:
     """The next one who wants such a machine may have it."""
     _idle_machines[options.max_isa, level].append(machine)
 
@@ -213,54 +194,53 @@ def level_of(text: str, options: JitOptions) -> int:
     return 1 if AS_WRITTEN in text else 2
 
 
-def _parsed(text: str, context: llvm.ContextRef) -> llvm.ModuleRef:
+@contextmanager
+def _parsed(text: str) -> Iterator[int]:
+    """A valid module in a context of its own: LLVM's global one would keep every type and constant for ever."""
+    context, module = call("ContextCreate"), None
     try:
-        return llvm.parse_assembly(text, context)
-    except RuntimeError as error:
-        raise CodegenError(f"LLVM refuses the module: {error}") from error
+        module, problem = ask("ParseAssembly", context, text.encode())
+        is_refused, fault = (True, "") if module is None else ask("VerifyModule", module)
+        if is_refused:
+            raise CodegenError(f"LLVM refuses the module: {problem or fault}")
+        yield module
+    finally:
+        if module is not None:
+            call("DisposeModule", module)
+        call("ContextDispose", context)
 
 
-def _verify(module: llvm.ModuleRef) -> None:
+def _run_passes(module: int, machine: int, passes: Sequence[IrPass]) -> None:
+    tuning, manager = call("CreatePipelineTuningOptions"), call("CreateNewModulePassManager")
+    builder = call("CreatePassBuilder", machine, tuning)
     try:
-        module.verify()
-    except RuntimeError as error:
-        raise CodegenError(f"LLVM refuses the module: {error}") from error
+        for ir_pass in passes:
+            call(f"module_Add{ir_pass.value}Pass", manager)
+        call("RunNewModulePassManager", manager, module, builder)
+    finally:
+        call("DisposePassBuilder", builder)
+        call("DisposeNewModulePassManger", manager)
+        call("DisposePipelineTuningOptions", tuning)
 
 
-def _run_passes(module: llvm.ModuleRef, machine: llvm.TargetMachine, passes: Sequence[IrPass]) -> None:
-    tuning = llvm.create_pipeline_tuning_options(speed_level=2)
-    manager = llvm.create_new_module_pass_manager()
-    for ir_pass in passes:
-        getattr(manager, f"add_{ir_pass.value}_pass")()
-    builder = llvm.create_pass_builder(machine, tuning)
-    library.LLVMPY_RunNewModulePassManager(manager, module, builder)
+def _assembly(module: int, machine: int) -> str:
+    copy = call("CloneModule", module)  # LLVM changes a module while it makes code of it
+    try:
+        return _emit(copy, machine, is_object=False).decode()
+    finally:
+        call("DisposeModule", copy)
 
 
-def _emit_object(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> bytes:
-    problem = ctypes.c_char_p()
-    buffer = library.LLVMPY_TargetMachineEmitToMemory(machine, module, 1, ctypes.byref(problem))
+def _emit(module: int, machine: int, *, is_object: bool) -> bytes:
+    buffer, problem = ask("TargetMachineEmitToMemory", machine, module, int(is_object))
     if not buffer:
-        raise CodegenError(f"LLVM makes no object code: {(problem.value or b'').decode(errors='replace')}")
+        raise CodegenError(f"LLVM makes no code: {problem}")
     return bytes_of(buffer)
-
-
-def bytes_of(buffer: int) -> bytes:
-    """What a buffer of LLVM's holds, which goes."""
-    held = ctypes.c_void_p(buffer)
-    image = ctypes.string_at(library.LLVMPY_GetBufferStart(held), library.LLVMPY_GetBufferSize(held))
-    library.LLVMPY_DisposeMemoryBuffer(held)
-    return image
 
 
 def exported_names(text: str) -> tuple[str, ...]:
     """Names of the functions and variables that a module defines for others; programs keep those of shared ones."""
     return () if text.startswith(KEPT) else tuple(match[1] or match[2] for match in _EXPORT.finditer(text))
-
-
-@functools.cache
-def target_machine(max_isa: str = "") -> llvm.TargetMachine:
-    """What makes machine code for this host."""
-    return TargetInfo.host(max_isa).create_machine()
 
 
 LEVELS = 3
@@ -278,16 +258,8 @@ _EXPORT = re.compile(
 )
 """The beginning of a definition that is not for its module alone."""
 
-_idle_machines: dict[tuple[str, int], list[llvm.TargetMachine]] = {}
+_idle_machines: dict[tuple[str, int], list[int]] = {}
 """By instruction set and level of optimisation; each is used by one thread at a time."""
 
-# LLVM lets one thread into each context and each target machine. llvmlite lets one in altogether, and has no public way
-# to call what takes long without its lock, nor to hold it (0.48 to 0.50).
-library = ctypes.CDLL(llvm.ffi.lib._name)
-library.LLVMPY_TargetMachineEmitToMemory.restype = ctypes.c_void_p
-library.LLVMPY_GetBufferStart.restype = ctypes.c_void_p
-library.LLVMPY_GetBufferSize.restype = ctypes.c_size_t
-hold_over_forks(_generating)  # before the lock that it is held around
-_llvm_lock = getattr(llvm.ffi.lib, "_lock", None)
-if _llvm_lock is not None:
-    hold_over_forks(_llvm_lock)
+hold_over_forks(_generating)  # before the lock that is taken within it
+hold_over_forks(describing)

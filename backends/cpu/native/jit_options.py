@@ -16,11 +16,11 @@ from xlalite.hlo.surroundings.matrix_registers import may_use_matrix_registers
 
 
 class IrPass(enum.Enum):
-    """An LLVM pass over IR; the value names it as llvmlite does."""
+    """An LLVM pass over IR; the value names it as llvmlite's library does."""
 
-    SROA = "sroa"
-    INSTRUCTION_COMBINE = "instruction_combine"
-    SIMPLIFY_CFG = "simplify_cfg"
+    SROA = "SROA"
+    INSTRUCTION_COMBINE = "InstCombine"
+    SIMPLIFY_CFG = "SimplifyCFG"
 
 
 LIGHT_PASSES = (IrPass.SROA, IrPass.INSTRUCTION_COMBINE, IrPass.SIMPLIFY_CFG)

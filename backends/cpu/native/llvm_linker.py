@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import llvmlite.binding as llvm
 
+from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.backends.cpu.native.fork_lock import ForkLock
-from xlalite.backends.cpu.native.jit import target_machine
 from xlalite.hlo.errors import CodegenError
 
 
@@ -49,9 +49,15 @@ class _Linker:
         """A linker and an unused library name."""
         with self._lock:
             if self._lljit is None or self._links % _LINKS_PER_LINKER == 0:
-                self._lljit = llvm.create_lljit_compiler(target_machine(), use_jit_link=True)
+                self._lljit = llvm.create_lljit_compiler(_machine(), use_jit_link=True)
             self._links += 1
             return self._lljit, f"xlalite.{self._links}"
+
+
+def _machine() -> llvm.TargetMachine:
+    host = TargetInfo.host()
+    target = llvm.Target.from_triple(host.triple)
+    return target.create_target_machine(host.cpu, host.feature_string, reloc="pic", codemodel="small")
 
 
 _LINKS_PER_LINKER = 128

@@ -1,7 +1,7 @@
 """Object code of modules, made without the interpreter: some of it while others of the program are still written.
 
-llvmlite takes a lock for each of LLVM's steps, and a Python thread gets the interpreter back between them only when
-whoever has it gives it up, every five milliseconds. So threads that know nothing of Python (`native_compiler_ir.py`),
+A Python thread gets the interpreter back between LLVM's steps only when whoever has it gives it up, every five
+milliseconds. So threads that know nothing of Python (`native_compiler_ir.py`),
 and the caller at last, take modules out of a queue until it ends. What LLVM refuses is left to the caller.
 """
 
@@ -13,9 +13,8 @@ import functools
 import os
 from collections.abc import Collection, Iterable, Mapping
 
-import llvmlite.binding as llvm
-
 from xlalite.backends.codegen.llvm import BRIEF
+from xlalite.backends.codegen.llvm.library import address_of, bytes_of
 from xlalite.backends.cpu.native.content_names import ContentNames
 from xlalite.backends.cpu.native.fork_lock import hold_over_forks
 from xlalite.backends.cpu.native.jit import (
@@ -23,11 +22,9 @@ from xlalite.backends.cpu.native.jit import (
     LEVELS,
     GeneratedCode,
     Keeper,
-    bytes_of,
     exported_names,
     give_machine_back,
     level_of,
-    library,
     take_machine,
 )
 from xlalite.backends.cpu.native.jit_options import IrPass, JitOptions
@@ -51,9 +48,6 @@ from xlalite.backends.cpu.native.native_compiler_ir import (
 from xlalite.backends.cpu.native.once import once
 from xlalite.backends.cpu.native.runtime_code import runtime_code
 from xlalite.backends.cpu.native.threads import available_cpus
-
-_PASSES = {IrPass.SROA: "SROA", IrPass.INSTRUCTION_COMBINE: "InstCombine", IrPass.SIMPLIFY_CFG: "SimplifyCFG"}
-"""What llvmlite's library calls them."""
 
 _FEWEST_CHARACTERS = 1_500
 """What must be left beside the longest module for a thread to be sooner there than the caller."""
@@ -167,7 +161,7 @@ class _Worker:
     def __init__(self, compiler: NativeCompiler, queue: Queue) -> None:
         # The jobs are there as long as somebody works on them, even if who waits for that is interrupted.
         self._compiler = compiler
-        self._machines: dict[int, llvm.TargetMachine] = {}
+        self._machines: dict[int, int] = {}
         self._table = (ctypes.c_void_p * LEVELS)()
         self.queue = queue
         self.record = Worker(queue=ctypes.addressof(queue), machines=ctypes.addressof(self._table))
@@ -176,8 +170,7 @@ class _Worker:
         """Takes the machines that the modules need."""
         options = self._compiler.options
         for level in {level_of(text, options) for text in texts} - self._machines.keys():
-            machine = self._machines[level] = take_machine(level, options)
-            self._table[level] = ctypes.cast(machine._ptr, ctypes.c_void_p).value
+            self._machines[level] = self._table[level] = take_machine(level, options)
 
     def start(self) -> None:
         """Lets a thread work."""
@@ -222,7 +215,7 @@ class _Runtime:
 
 @once
 def _runtime() -> _Runtime:
-    addresses = {name: _address(name) for name in LIBRARY_FUNCTIONS}
+    addresses = {f"LLVMPY_{name}": address_of(name) for name in LIBRARY_FUNCTIONS}
     return _Runtime(runtime_code("compiler", native_compiler_ir, addresses))
 
 
@@ -242,12 +235,8 @@ def _code(text: str, job: Job) -> GeneratedCode | None:
 @functools.cache
 def _adding(passes: tuple[IrPass, ...]) -> ctypes.Array[ctypes.c_void_p]:
     """Functions that add passes to a pass manager, and null."""
-    addresses = [_address(f"LLVMPY_module_Add{_PASSES[each]}Pass") for each in passes]
+    addresses = [address_of(f"module_Add{each.value}Pass") for each in passes]
     return (ctypes.c_void_p * (len(addresses) + 1))(*addresses)
-
-
-def _address(name: str) -> int:
-    return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
 
 
 class _Running:

@@ -36,24 +36,21 @@ OPEN, WORK, START, JOIN, OFFER, CLEAR, END, HOLD, LET_GO = (
     f"xlalite_compiler_{name}" for name in ("open", "work", "start", "join", "offer", "clear", "end", "hold", "let_go")
 )
 
-LIBRARY_FUNCTIONS = tuple(
-    f"LLVMPY_{name}"
-    for name in (
-        "ContextCreate",
-        "ContextDispose",
-        "ParseAssembly",
-        "VerifyModule",
-        "CreatePipelineTuningOptions",
-        "DisposePipelineTuningOptions",
-        "CreatePassBuilder",
-        "DisposePassBuilder",
-        "CreateNewModulePassManager",
-        "DisposeNewModulePassManger",
-        "RunNewModulePassManager",
-        "TargetMachineEmitToMemory",
-        "DisposeModule",
-        "DisposeString",
-    )
+LIBRARY_FUNCTIONS = (
+    "ContextCreate",
+    "ContextDispose",
+    "ParseAssembly",
+    "VerifyModule",
+    "CreatePipelineTuningOptions",
+    "DisposePipelineTuningOptions",
+    "CreatePassBuilder",
+    "DisposePassBuilder",
+    "CreateNewModulePassManager",
+    "DisposeNewModulePassManger",
+    "RunNewModulePassManager",
+    "TargetMachineEmitToMemory",
+    "DisposeModule",
+    "DisposeString",
 )
 """What the code calls of llvmlite's library, by name."""
 

@@ -4,6 +4,7 @@ import itertools
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
+from llvm_machine import machine_for
 
 from xlalite.backends.codegen.llvm import F32, F64, I1, I8, I16, I32, I64, PTR, VOID, ModuleBuilder
 
@@ -29,7 +30,7 @@ class CompiledText:
         target = module.target
         parsed = llvm.parse_assembly(module.text())
         parsed.verify()
-        machine = target.create_machine()
+        machine = machine_for(target)
         self._lljit = llvm.create_lljit_compiler(machine)
         builder = llvm.JITLibraryBuilder().add_current_process().add_ir(str(parsed))
         self._names = [f.name for f in parsed.functions if not f.is_declaration and f.linkage.name == "external"]

@@ -5,6 +5,7 @@ import itertools
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
+from llvm_machine import machine_for
 
 from xlalite.backends.codegen.llvm import F32, F64, I64, PTR, VOID, ModuleBuilder, TargetInfo, widened
 from xlalite.backends.codegen.math import MATH_FUNCTIONS, emit_math
@@ -41,7 +42,7 @@ def compile_kernel(type_, lanes, operand_count, emit, target="host"):
     emit_kernel(fb, type_, lanes, operand_count, emit)
     parsed = llvm.parse_assembly(module.text())
     parsed.verify()
-    lljit = llvm.create_lljit_compiler(module.target.create_machine())
+    lljit = llvm.create_lljit_compiler(machine_for(module.target))
     builder = llvm.JITLibraryBuilder().add_current_process().add_ir(str(parsed)).export_symbol("kernel")
     library = builder.link(lljit, f"math{next(_NUMBERS)}")
     prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (operand_count + 1), ctypes.c_int64)

@@ -2,6 +2,7 @@
 
 import llvmlite.binding as llvm
 import pytest
+from llvm_machine import machine_for
 
 from xlalite.backends.codegen.llvm import (
     I8,
@@ -56,7 +57,7 @@ def test_one_lane_is_stored_as_wide_as_it_is(narrowing: tuple[int, Type, Type]) 
 
 def instruction_that_stores(text: str) -> str:
     """The mnemonic of the only instruction that writes where `%rdi` or `%rsi` points."""
-    machine = AVX512.create_machine()
+    machine = machine_for(AVX512)
     with llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
         manager = llvm.create_new_module_pass_manager()
         manager.add_instruction_combine_pass()
