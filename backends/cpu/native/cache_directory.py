@@ -31,6 +31,7 @@ _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 # A link is not followed, and opening a named pipe does not wait for a writer.
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +102,10 @@ class CacheDirectory:
                 f"code of {code.summary.name or key} is not kept: its {code.size_bytes} bytes are more than the cache "
                 f"may hold ({self.size_limit_bytes})"
             )
-        import tempfile  # which brings much, and only the first process writes
-
+        # As by `tempfile`, which takes as long to import as a small program to compile.
+        temporary = os.path.join(self.path, f"{os.urandom(8).hex()}{_TEMPORARY_SUFFIX}")
         try:
-            descriptor, temporary = tempfile.mkstemp(suffix=_TEMPORARY_SUFFIX, dir=self.path)  # mode 0600
+            descriptor = os.open(temporary, _NEW_FLAGS, 0o600)
             try:
                 with open(descriptor, "wb") as file:
                     size = write_entry(file, key, code)

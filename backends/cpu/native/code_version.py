@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable
 from functools import cache
 from importlib.util import source_hash
 
@@ -27,10 +28,11 @@ from xlalite.hlo.digest import blake2b
 def code_version() -> str:
     """The stamp of what decides which code comes out: hlo, passes, backends; and NumPy, which folds constants."""
     roots = [root for package in (xlalite.hlo, xlalite.passes, xlalite.backends) for root in package.__path__]
+    sources = [(root, _sources(root)) for root in roots]
     states = [
         f"{file.path} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
-        for root in roots
-        for file in _sources(root)
+        for _, files in sources
+        for file in files
         for status in (file.stat(),)
     ]
 
@@ -38,7 +40,7 @@ def code_version() -> str:
     digests = kept.find(state)
     if digests is None:
         start = time.perf_counter()
-        digests = " ".join(map(sources_digest, roots)).encode()
+        digests = " ".join(_digest(*each) for each in sources).encode()
         kept.keep(state, digests, 1e3 * (time.perf_counter() - start))
     text = f"numpy {np.__version__} ml_dtypes {ml_dtypes.__version__} {digests.decode()}"
     return blake2b(text.encode(), digest_size=16).hexdigest()
@@ -54,8 +56,12 @@ def sources_digest(root: str) -> str:
 
     Contents count by the hash by which Python itself tells whether a compiled file is that of its source.
     """
+    return _digest(root, _sources(root))
+
+
+def _digest(root: str, sources: Iterable[os.DirEntry[str]]) -> str:
     lines = []
-    for source in _sources(root):
+    for source in sources:
         with open(source.path, "rb", buffering=0) as file:
             data = file.read()
         lines.append(f"{source.path.removeprefix(root)} {len(data)} {source_hash(data).hex()}\n")
