@@ -9,7 +9,6 @@ from functools import partial
 
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.computed_operand import ComputedOperand, is_computed_operand
-from xlalite.backends.codegen.kernels.dot.converter import converter
 from xlalite.backends.codegen.kernels.dot.exponent_scan import exponent_scan
 from xlalite.backends.codegen.kernels.dot.finish import Area
 from xlalite.backends.codegen.kernels.dot.layout import OperandLayout, arguments_of
@@ -453,6 +452,8 @@ class Driver:
 
     def _convert(self, area: Area, sums: Value) -> None:
         """Finishes a tile whose sums need nothing but to be converted."""
+        from xlalite.backends.codegen.kernels.dot.converter import converter  # which few programs need
+
         plan, math, numbers = self._plan, self._math, self._plan.numbers
         area = area.turned() if plan.form is Form.ROWS else area
         line = math.add(math.multiply(area.row, plan.view.line), area.column)

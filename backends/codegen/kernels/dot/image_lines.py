@@ -31,11 +31,6 @@ _AGAIN = 1.2
 """How many times as much may be copied so that copies stay near."""
 
 
-def pads_image(product: HloInstruction) -> bool:
-    """Whether a product is a convolution whose input is padded in its kernel."""
-    return product.opcode == "convolution" and product.operand(0).opcode == "pad"
-
-
 def why_no_lines(convolution: HloInstruction) -> str | None:
     """Why the input of a convolution cannot be padded line by line; None if it can."""
     image, value = convolution.operand(0).operands

@@ -15,7 +15,6 @@ from __future__ import annotations
 from xlalite.backends.codegen.kernels.dot.computed_operand import computed_operands, computing_cycles, why_not_computed
 from xlalite.backends.codegen.kernels.dot.driver import Driver
 from xlalite.backends.codegen.kernels.dot.finish import Area, Finisher
-from xlalite.backends.codegen.kernels.dot.image_lines import pads_image, plan_with_lines, why_no_lines
 from xlalite.backends.codegen.kernels.dot.layout import LONG_TILE, DotLayout, layout_of
 from xlalite.backends.codegen.kernels.dot.numbers import why_no_numbers
 from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
@@ -64,7 +63,7 @@ def plan_dot_kernel(request: KernelRequest, shape: KernelShape) -> DotKernel | D
         return Declined("a result differs from the product in size")
     if dot.shape.element_count == 0:
         return Declined("the product has no elements")
-    reason = why_no_numbers(dot) or (why_no_lines(dot) if pads_image(dot) else None) or why_not_computed(dot)
+    reason = why_no_numbers(dot) or _why_no_lines(dot) or why_not_computed(dot)
     if reason is not None:
         return Declined(reason)
     read = set(reachable(memory_of(dot), lambda one: one.operands))
@@ -72,10 +71,25 @@ def plan_dot_kernel(request: KernelRequest, shape: KernelShape) -> DotKernel | D
         return Declined("a result lies in the memory of the product's operand")
     computing = computing_cycles(dot, request.target)
     plan = plan_dot(dot, request.target, may_overlap=results_of(body) == (dot,), computing=computing)
-    if not pads_image(dot):
+    if not _pads_image(dot):
         return dot_kernel(request, dot, plan_in_pieces(plan, dot.backend_config))
+    from xlalite.backends.codegen.kernels.dot.image_lines import plan_with_lines
+
     in_lines = plan_with_lines(plan, dot, request.target)
     return Declined("no piece copies a few lines") if in_lines is None else dot_kernel(request, dot, in_lines)
+
+
+def _pads_image(product: HloInstruction) -> bool:
+    """Whether a product is a convolution whose input is padded in its kernel."""
+    return product.opcode == "convolution" and product.operand(0).opcode == "pad"
+
+
+def _why_no_lines(product: HloInstruction) -> str | None:
+    if not _pads_image(product):
+        return None
+    from xlalite.backends.codegen.kernels.dot.image_lines import why_no_lines
+
+    return why_no_lines(product)
 
 
 def dot_kernel(request: KernelRequest, dot: HloInstruction, plan: DotPlan) -> DotKernel:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from xlalite.backends.codegen.kernels.dot.inner_tile import InnerTile
-from xlalite.backends.codegen.kernels.dot.matrix_tile import BLOCK, MatrixTile
 from xlalite.backends.codegen.kernels.dot.outer_tile import OuterTile
 from xlalite.backends.codegen.kernels.dot.packing import WORDS_AT_ONCE, Packing
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan
 from xlalite.backends.codegen.kernels.dot.reading import words_of_rows
-from xlalite.backends.codegen.kernels.dot.stream_tile import StreamTile
 from xlalite.backends.codegen.kernels.dot.tile import Tile
 from xlalite.backends.codegen.kernels.dot.tilings import VARIANT, Form
 from xlalite.backends.codegen.kernels.dot.walk import Walk
-from xlalite.backends.codegen.kernels.dot.widened_matrix_tile import WidenedMatrixTile
-from xlalite.backends.codegen.kernels.dot.words import MATRIX
+from xlalite.backends.codegen.kernels.dot.words import BLOCK, MATRIX
 from xlalite.backends.codegen.kernels.scalars import Scalar
 from xlalite.backends.codegen.kernels.scratch import COUNTER_BYTES
 from xlalite.hlo.records import dataclass
+
+if TYPE_CHECKING:
+    from xlalite.backends.codegen.kernels.dot.matrix_tile import MatrixTile
 
 LONG_TILE = 256
 """Terms from which on a tile takes so long that what calls it need not be fast, and it need not know its sizes."""
@@ -157,9 +157,11 @@ def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
 
 
 def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
-    """The tile of some sizes."""
+    """The tile of some sizes, of a kind that is imported now: a program has one or two."""
     is_short = plan.unit_depth < LONG_TILE
     if plan.form is Form.DEPTH:
+        from xlalite.backends.codegen.kernels.dot.inner_tile import InnerTile
+
         return InnerTile(
             rows=rows,
             columns=columns,
@@ -173,6 +175,8 @@ def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
             b_type=None if layout.rhs.packing is not None else plan.numbers.rhs,
         )
     if plan.form is Form.STREAM:
+        from xlalite.backends.codegen.kernels.dot.stream_tile import StreamTile
+
         return StreamTile(
             rows=rows,
             columns=plan.lanes,
@@ -183,6 +187,8 @@ def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
             streams=plan.streams,
         )
     if plan.numbers.in_matrices:
+        from xlalite.backends.codegen.kernels.dot.matrix_tile import MatrixTile
+
         return _matrix_tile(MatrixTile, plan, columns, BLOCK)
     return _outer_tile(plan, layout, rows, columns)
 
@@ -191,6 +197,8 @@ def widened_tile_of(plan: DotPlan, layout: DotLayout, columns: int) -> Tile:
     """The tile of so many columns, and of all numbers of rows, for numbers that words are not right for."""
     if not plan.numbers.in_matrices:
         return _outer_tile(plan, layout, plan.rows, columns)
+    from xlalite.backends.codegen.kernels.dot.widened_matrix_tile import WidenedMatrixTile
+
     return _matrix_tile(WidenedMatrixTile, plan, columns, _WIDENED_ROWS)
 
 

@@ -11,13 +11,10 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xlalite.backends.codegen.kernels.dot.tile import Tile, TileBuilder
-from xlalite.backends.codegen.kernels.dot.words import MATRIX, Words
+from xlalite.backends.codegen.kernels.dot.words import BLOCK, MATRIX, Words
 from xlalite.backends.codegen.kernels.scalars import Scalars
 from xlalite.backends.codegen.llvm import I1, I8, I16, I64, VOID, FunctionBuilder, Value, array, constant
 from xlalite.hlo.records import dataclass
-
-BLOCK = 2 * MATRIX
-"""Rows, and columns, of which sums are in registers at a time."""
 
 _STEPS = 20
 """Words, in rows of registers, for which 32 columns stay in the nearest cache while all rows are read: 40 KiB."""

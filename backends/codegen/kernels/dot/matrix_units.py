@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from xlalite.backends.codegen.kernels.dot.matrix_tile import BLOCK
 from xlalite.backends.codegen.kernels.dot.tilings import Tiling
 from xlalite.backends.codegen.kernels.dot.transfer import OperandCycles
 from xlalite.backends.codegen.kernels.dot.view import DotView
-from xlalite.backends.codegen.kernels.dot.words import BITS
+from xlalite.backends.codegen.kernels.dot.words import BITS, BLOCK
 
 MOST_WORDS = 1024
 """Words of a row that are packed at a time."""

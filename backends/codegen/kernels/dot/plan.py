@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from typing import TYPE_CHECKING
 
 from xlalite.backends.codegen.arrays.types import representation
-from xlalite.backends.codegen.kernels.dot.matrix_tile import BLOCK
 from xlalite.backends.codegen.kernels.dot.matrix_units import MOST_WORDS, WHOLE_WORDS, matrix_units
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers, in_words, numbers_of
 from xlalite.backends.codegen.kernels.dot.reading import (
@@ -26,7 +26,6 @@ from xlalite.backends.codegen.kernels.dot.reading import (
     reads_lhs,
     words_of_rows,
 )
-from xlalite.backends.codegen.kernels.dot.staging import Staging
 from xlalite.backends.codegen.kernels.dot.tilings import (
     FEW_ROWS,
     Form,
@@ -45,10 +44,13 @@ from xlalite.backends.codegen.kernels.dot.units import (
     units_of,
 )
 from xlalite.backends.codegen.kernels.dot.view import DotView, view_of
-from xlalite.backends.codegen.kernels.dot.words import MATRIX
+from xlalite.backends.codegen.kernels.dot.words import BLOCK, MATRIX
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.records import dataclass
+
+if TYPE_CHECKING:
+    from xlalite.backends.codegen.kernels.dot.staging import Staging
 
 _MOST_WORDS = 768
 """Words of a row that are packed at a time."""

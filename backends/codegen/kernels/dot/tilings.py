@@ -6,9 +6,8 @@ import enum
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from xlalite.backends.codegen.kernels.dot.matrix_tile import BLOCK
 from xlalite.backends.codegen.kernels.dot.view import DotView
-from xlalite.backends.codegen.kernels.dot.words import MATRIX
+from xlalite.backends.codegen.kernels.dot.words import BLOCK, MATRIX
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.records import dataclass
 
