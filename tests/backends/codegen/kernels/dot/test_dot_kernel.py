@@ -135,6 +135,9 @@ def test_columns_of_few_terms_are_gathered_by_a_loop(k: int, dtype: str, rng: np
     for m in (2, 17, 333):
         check(dot_text(m, 1, k, dtype=dtype), rng, k, kind="loop")
         check(dot_text(1, m, k, rhs="nk", dtype=dtype), rng, k, kind="loop")
+        check(dot_text(m, 1, k, dtype=dtype, batch=(3, 5)), rng, k, kind="loop")
+    check(dot_text(5, 1, 6, dtype=dtype, batch=(7,)), rng, 6, kind="loop")
+    check(dot_text(8, 1, 4, dtype=dtype, batch=(7,)), rng, 4)
     check(dot_text(333, 1, k, lhs="km", dtype=dtype), rng, k)
     check(dot_text(333, 1, 4, dtype=dtype), rng, 4)
     check(dot_text(333, 2, k, dtype=dtype), rng, k)
