@@ -35,7 +35,7 @@ from xlalite.backends.codegen.kernels.dot.tilings import (
     matrix_tiling,
     outer_tilings,
 )
-from xlalite.backends.codegen.kernels.dot.transfer import OperandCycles, fetch_cycles, operand_cycles
+from xlalite.backends.codegen.kernels.dot.transfer import OperandCycles, far_vectors, fetch_cycles, operand_cycles
 from xlalite.backends.codegen.kernels.dot.units import (
     MAX_PACKED_ELEMENTS,
     PIECES,
@@ -404,6 +404,7 @@ def _outer_plan(
         operand_cycles(view.rhs, view.n, view.k, lanes, is_direct=direct_rhs) if rhs else 0.0,
         0.0 if lhs else fetch_cycles(view.lhs, lanes, numbers, target),
         0.0 if rhs else fetch_cycles(view.rhs, lanes, numbers, target),
+        far_vectors(view, lanes, numbers, target),
     )
     most_columns = most_columns_packed(numbers, target)
     most = most_columns if view.rhs.is_strided and not packs_lhs else MAX_PACKED_ELEMENTS

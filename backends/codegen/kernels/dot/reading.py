@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers
 from xlalite.backends.codegen.kernels.dot.tilings import MAX_ROWS
+from xlalite.backends.codegen.kernels.dot.transfer import PACKED_ROWS, is_far
 from xlalite.backends.codegen.kernels.dot.view import DotView
 from xlalite.backends.codegen.kernels.dot.walk import Walk
 from xlalite.backends.codegen.kernels.dot.words import MATRIX
@@ -11,9 +12,6 @@ from xlalite.backends.codegen.llvm import TargetInfo
 
 RUN_BYTES = 2048
 """Memory that is fetched ahead only if at least so much of it follows one another."""
-
-_PACKED_ROWS = 64
-"""Rows for which packing the right operand pays even where it stays in the second cache as it lies."""
 
 LEAST_RUN = 48
 """Terms in a row from which on an operand is read run by run."""
@@ -49,6 +47,17 @@ With 683, each in a page of its own, [12,4096] by [4096,1024] takes 455 us inste
 instead of 575.
 """
 
+_FAR_ROWS = 3 * MAX_ROWS
+"""Rows up to which a right operand that does not stay in the second cache is read where it lies, few terms at a time.
+
+With all its terms at a time, or packed, [32,1024] by [1024,1024] takes 805 us of one core, and 546, instead of 473.
+"""
+
+_FAR_PACKED_DEPTH = 128
+"""Terms of a piece of depth where it is packed for few rows more: [64,768] by [768,3072] takes 2.3 ms of one core with
+all at a time, so 2.0, and read where it lies 4.8.
+"""
+
 _FAR_PART = 4
 """Part of the last cache that a right operand fills which is fetched ahead: of 4 MB, [12,1024] by [1024,1024] takes 5 %
 longer so, of 8 MB [12,768] by [768,3072] is as quick, and takes half as long where others use that cache, too.
@@ -60,11 +69,13 @@ def depth_limit(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo)
 
     Where many rows meet several panels one after the other, the rows of a tile take half of that cache.
     """
-    shares = 2 * MAX_ROWS if view.m > _PACKED_ROWS else 16
+    shares = 2 * MAX_ROWS if view.m > PACKED_ROWS else 16
     near = max(256, target.cache_bytes[0] // (shares * numbers.kept.size_bytes) // 64 * 64)
-    is_far = view.n * view.k * numbers.kept.size_bytes > target.cache_bytes[1] and not view.rhs.panel
-    is_read = view.rhs.computing or not packs_rhs(view, numbers, lanes, target, near)
-    return _FAR_DEPTH if is_far and view.m <= _rows_read(view, numbers, target) and is_read else near
+    if view.rhs.panel or view.m > PACKED_ROWS or not is_far(view, numbers, target):
+        return near
+    if not view.rhs.computing and packs_rhs(view, numbers, lanes, target, near):
+        return min(near, _FAR_PACKED_DEPTH) if view.rhs.outer.is_contiguous else near
+    return _FAR_DEPTH if view.m <= _rows_read(view, numbers, target) else near
 
 
 def packed_depth(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo, limit: int) -> int:
@@ -159,16 +170,14 @@ def packs_rhs(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo, u
     # Rows that a large power of two lies between share few places in a cache.
     stride = view.rhs.depth.stride * size
     shared = max(stride & -stride, target.cache_line_bytes)
-    stays_near = (
-        unit_depth * shared <= 2 * target.cache_bytes[1] and view.n * view.k * size <= target.cache_bytes[2] // 2
-    )
-    return view.m > (_PACKED_ROWS if stays_near else _rows_read(view, numbers, target))
+    stays_near = unit_depth * shared <= 2 * target.cache_bytes[1] and not is_far(view, numbers, target)
+    return view.m > (PACKED_ROWS if stays_near else _rows_read(view, numbers, target))
 
 
 def _rows_read(view: DotView, numbers: Numbers, target: TargetInfo) -> int:
     """Rows up to which a right operand that comes from far away is read where it lies, few terms at a time."""
     is_fetched = is_fetched_ahead(view, numbers, target) and view.n * numbers.kept.size_bytes > RUN_BYTES
-    return _PACKED_ROWS if is_fetched else 2 * MAX_ROWS
+    return PACKED_ROWS if is_fetched else _FAR_ROWS
 
 
 def is_fetched_ahead(view: DotView, numbers: Numbers, target: TargetInfo) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers
-from xlalite.backends.codegen.kernels.dot.view import Matrix
+from xlalite.backends.codegen.kernels.dot.view import DotView, Matrix
 from xlalite.backends.codegen.kernels.dot.walk import Walk
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.records import dataclass
@@ -22,6 +23,11 @@ _CROWDED, _FETCH_CROWDED = 1024, 12.0
 cycles that a vector takes more then.
 """
 
+PACKED_ROWS = 64
+"""Rows for which packing the right operand pays even where it stays in the second cache as it lies; with fewer, a
+product waits for one that comes from behind that cache.
+"""
+
 _QUAD = 4
 """Neighbours that are worth turning together."""
 
@@ -38,12 +44,14 @@ class OperandCycles:
         rhs: The right operand.
         lhs_fetch: Cycles to fetch a left operand that is read where it lies.
         rhs_fetch: The same for the right one.
+        rhs_far: Vectors of a right operand that comes line by line from behind the second cache.
     """
 
     lhs: float
     rhs: float
     lhs_fetch: float = 0.0
     rhs_fetch: float = 0.0
+    rhs_far: float = 0.0
 
 
 def operand_cycles(
@@ -72,6 +80,11 @@ def packing_cycles(elements: int, lanes: int, along: Walk, across: Walk) -> floa
     return elements * (crossed * _PICK + (1 - crossed) * _COPY / lanes)
 
 
+def is_far(view: DotView, numbers: Numbers, target: TargetInfo) -> bool:
+    """Whether the right operand does not stay in the second cache beside what else is there."""
+    return view.n * view.k * representation(numbers.rhs).memory.size_bytes > target.cache_bytes[1] // 2
+
+
 def fetch_cycles(matrix: Matrix, lanes: int, numbers: Numbers, target: TargetInfo) -> float:
     """Cycles to fetch an operand that is read where it lies."""
     _, second, third = (size // 2 for size in target.cache_bytes)
@@ -80,3 +93,11 @@ def fetch_cycles(matrix: Matrix, lanes: int, numbers: Numbers, target: TargetInf
     if size <= second:
         return 0.0
     return elements / lanes * (_FETCH_PARTS if size > third and matrix.outer.stride == 1 else 1.0)
+
+
+def far_vectors(view: DotView, lanes: int, numbers: Numbers, target: TargetInfo) -> float:
+    """Vectors of a right operand that few rows meet, if they come in lines from behind the second cache; else 0."""
+    one = view.rhs
+    is_line = one.outer.is_contiguous and not (one.panel or one.looked_up or one.computing)
+    waits = is_line and view.m <= PACKED_ROWS and is_far(view, numbers, target)
+    return view.n * view.k / lanes if waits else 0.0

@@ -30,6 +30,12 @@ fetched: 768 in each dimension take 5.0 ms of one core in pieces of 96 columns, 
 Of images each vector is read several times.
 """
 
+_LONG_RUN, _SHORT_RUN = 40.0, 16.0
+"""Vectors of a part of a line from which on it comes as quickly as whole lines, and the cycles that it takes longer to
+fetch a vector of the shortest parts: [16,3072] by [3072,768] takes 980 us of one core in pieces of 96 columns, 720 in
+such of 384, 600 in parts of all columns.
+"""
+
 _MAX_UNIT_ELEMENTS = 1 << 19
 """Elements of the result in a piece of work: with more, packed operands leave the caches."""
 
@@ -76,15 +82,27 @@ def units_of(
     def waste(piece: tuple[int, int, int]) -> float:
         rows, columns, parts = piece
         again = (packing.lhs + read) / parts * rows / view.m if columns < view.n else 0.0
-        again += (packing.rhs + packing.rhs_fetch) / parts * columns / view.n if rows < view.m else 0.0
+        fetched_again = packing.rhs + packing.rhs_fetch + _FETCH_AGAIN * packing.rhs_far
+        again += fetched_again / parts * columns / view.n if rows < view.m else 0.0
         again += _ADD * rows * columns / lanes if parts > 1 else 0.0
         return again / work(*piece)
+
+    def shortness(piece: tuple[int, int, int]) -> float:
+        # Parts of lines come more slowly than whole ones, which follow one another.
+        _, columns, parts = piece
+        if columns == view.n:
+            return 0.0
+        slower = _SHORT_RUN * max(0.0, 1 - columns / lanes / _LONG_RUN)
+        return packing.rhs_far / parts * columns / view.n * slower / work(*piece)
 
     def unevenness(piece: tuple[int, int, int]) -> float:
         # Of an operand that is read where it lies, long runs are worth more than even pieces.
         if not (packing.lhs and packing.rhs):
             return 0.0
         return math.prod(piece[:2]) * 2 * count / (piece[2] * view.m * view.n * view.batch_count) - 1
+
+    def cost(piece: tuple[int, int, int]) -> float:
+        return waste(piece) + unevenness(piece) + shortness(piece)
 
     count = view.batch_count
     while True:
@@ -99,7 +117,7 @@ def units_of(
         choices = [choice for choice in choices if choice != (rows, columns, parts)]
         if crowded:
             choices = [choice for choice in choices if packed(*choice[:2]) < packed(rows, columns)]
-        best = min(choices, key=lambda piece: (waste(piece) + unevenness(piece), piece[0] != rows), default=None)
+        best = min(choices, key=lambda piece: (cost(piece), piece[0] != rows), default=None)
         if best is None or (waste(best) > _MAX_WASTE and not large):
             return rows, columns, parts
         rows, columns, parts = best

@@ -271,7 +271,8 @@ def test_pieces_of_which_both_operands_are_packed_are_large_and_shallow() -> Non
 
 def test_few_rows_read_the_right_operand_where_it_stays_near() -> None:
     assert not plan_dot(plain(32, 1000, 1000), WIDE).packs_rhs
-    assert plan_dot(plain(32, 2048, 250), WIDE).packs_rhs
+    assert not plan_dot(plain(32, 2048, 250), WIDE).packs_rhs
+    assert plan_dot(plain(40, 2048, 250), WIDE).packs_rhs
     assert plan_dot(plain(65, 1000, 1000), WIDE).packs_rhs
 
 
@@ -280,9 +281,18 @@ def test_few_rows_read_the_right_operand_where_it_is_fetched_ahead() -> None:
     for m in (8, 32, 64):
         plan = plan_dot(plain(m, 1024, 1024), WIDE)
         assert (plan.rhs_is_far, plan.packs_rhs) == (True, False)
-    for m, n, k in ((32, 512, 4096), (65, 1024, 1024)):  # short rows, and many that meet them
+    for m, n, k in ((40, 512, 4096), (65, 1024, 1024)):  # short rows, and many that meet them
         plan = plan_dot(plain(m, n, k), WIDE)
         assert (plan.rhs_is_far, plan.packs_rhs) == (False, True)
+
+
+def test_few_rows_take_whole_lines_of_what_is_far_away_few_terms_at_a_time() -> None:
+    plan = plan_dot(plain(16, 768, 3072), WIDE)
+    assert (plan.unit_columns, plan.unit_depth, plan.parts) == (768, 64, 8)
+    plan = plan_dot(plain(64, 500, 768), WIDE)
+    assert (plan.packs_rhs, plan.unit_depth) == (True, 128)
+    assert plan_dot(plain(65, 500, 768), WIDE).unit_depth > 128
+    assert plan_dot(plain(16, 128, 512), WIDE).unit_depth == 512  # near
 
 
 def test_tall_products_are_divided_into_rows_that_stay_in_the_caches() -> None:
