@@ -70,6 +70,7 @@ def workloads() -> list[Workload]:
         ),
         workload("matmul {m}x{k} by a slice of {count} {k}x{n}", _sliced_weights, count=4, m=8, k=2048, n=2048),
         workload("matmul, right side transposed {m}x{k} by {n}x{k}", _matmul_transposed, m=128, k=1000, n=777),
+        workload("matmul, right side transposed {m}x{k} by {n}x{k}", _matmul_transposed, m=16, k=768, n=3072),
         workload("matmul, right side transposed {m}x{k} by {n}x{k}", _matmul_transposed, m=1, k=4097, n=1000),
         *(
             workload("matmul, left side transposed {k}x{m} by {k}x{n}", _matmul_turned, m=m, k=k, n=n)

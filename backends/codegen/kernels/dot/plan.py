@@ -35,7 +35,13 @@ from xlalite.backends.codegen.kernels.dot.tilings import (
     matrix_tiling,
     outer_tilings,
 )
-from xlalite.backends.codegen.kernels.dot.transfer import OperandCycles, far_vectors, fetch_cycles, operand_cycles
+from xlalite.backends.codegen.kernels.dot.transfer import (
+    OperandCycles,
+    far_vectors,
+    fetch_cycles,
+    is_far,
+    operand_cycles,
+)
 from xlalite.backends.codegen.kernels.dot.units import (
     MAX_PACKED_ELEMENTS,
     PIECES,
@@ -462,12 +468,12 @@ def _inner(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> D
     taken += 0.0 if numbers.is_direct(numbers.rhs) or view.rhs.computing else view.n * -(-view.m // best.rows)
     cycles = best.cycles if numbers.kept.is_float else best.cycles * _WHOLE
     best = replace(best, cycles=cycles + taken * view.k / lanes)
-    packing = OperandCycles(
-        *(
-            0.0
-            if one.is_strided and one.depth.stride == 1 and not one.computing
-            else operand_cycles(one, extent, view.k, lanes, is_direct=True, turns=True)
-            for one, extent in ((view.lhs, view.m), (view.rhs, view.n))
-        ),
+    lhs, rhs = (
+        0.0
+        if one.is_strided and one.depth.stride == 1 and not one.computing
+        else operand_cycles(one, extent, view.k, lanes, is_direct=True, turns=True)
+        for one, extent in ((view.lhs, view.m), (view.rhs, view.n))
     )
+    fetch = _FETCH * view.n * view.k / lanes if is_far(view, numbers, target) else 0.0
+    packing = OperandCycles(lhs, rhs, rhs_fetch=fetch)
     return _finished(Form.DEPTH, view, numbers, lanes, best, packing, view.k, view.m)

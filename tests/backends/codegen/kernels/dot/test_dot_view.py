@@ -293,6 +293,9 @@ def test_few_rows_take_whole_lines_of_what_is_far_away_few_terms_at_a_time() -> 
     assert (plan.packs_rhs, plan.unit_depth) == (True, 128)
     assert plan_dot(plain(65, 500, 768), WIDE).unit_depth > 128
     assert plan_dot(plain(16, 128, 512), WIDE).unit_depth == 512  # near
+    plan = plan_dot(plain(16, 768, 3072, rhs_dim=1), WIDE)
+    assert (plan.form, plan.unit_rows) == (Form.DEPTH, 16)
+    assert plan.columns <= 6
 
 
 def test_tall_products_are_divided_into_rows_that_stay_in_the_caches() -> None:
