@@ -18,6 +18,7 @@ from xlalite.passes.rewriting.expander import OpExpander
 _WHOLE_VECTORS = 16
 _MOST_TRIED = 4096
 _LONG_ROW = 1 << 15
+_FEW = 8
 _COLUMNS = 128
 """Neighbouring results that a kernel of columns computes together."""
 
@@ -105,11 +106,15 @@ class ReductionSplitter(OpExpander):
         dimension = self._cut_dimension(instruction)
         assert dimension is not None, "may_expand asked"
         reduced = sorted(instruction.attrs.dimensions)
-        if dimension == reduced[0] and len(reduced) > 1 and array.dims[dimension] >= self.partial_results:
-            return array, reduced, reduced[1:]
-        size = array.dims[dimension]
-        pieces = min(self.partial_results, -(-size // 2)) if size < self.piece * 2 else -(-size // self.piece)
-        pieces = _equal_pieces(size, max(pieces, 2))
+        size, each = array.dims[dimension], math.prod(array.dims[d] for d in reduced if d != dimension)
+        if dimension == reduced[0] and len(reduced) > 1 and size >= self.partial_results:
+            # Partial results of a few elements each would take longer than their sum.
+            pieces = _equal_pieces(size, max(-(-size * each // self.piece), 2))
+            if each >= self.piece // _FEW or size % pieces:
+                return array, reduced, reduced[1:]
+        else:
+            pieces = min(self.partial_results, -(-size // 2)) if size < self.piece * 2 else -(-size // self.piece)
+            pieces = _equal_pieces(size, max(pieces, 2))
         length = -(-size // pieces)
         missing = pieces * length - size
         amounts = tuple((0, missing if d == dimension else 0, 0) for d in range(array.shape.rank))

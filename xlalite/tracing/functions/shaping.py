@@ -216,6 +216,10 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
             "numpy.repeat cannot be recorded by xlalite.jit: how often elements are repeated is not known while the "
             "function is traced, and so not the size of the result; pass it as a static argument"
         )
+    if isinstance(repeats, int) and repeats >= 0:
+        before, after = x.shape[: along + 1], x.shape[along + 1 :]
+        each = np.broadcast_to(np.expand_dims(x, along + 1), (*before, repeats, *after))
+        return np.reshape(each, (*before[:-1], length * repeats, *after))
     return np.take(x, np.repeat(np.arange(length), repeats), axis=along)
 
 
