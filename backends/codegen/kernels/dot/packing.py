@@ -10,11 +10,11 @@ from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers
 from xlalite.backends.codegen.kernels.dot.walk import Walk
-from xlalite.backends.codegen.kernels.lane_exchange import exchanged
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
 from xlalite.backends.codegen.llvm import (
     I64,
     PTR,
+    VOID,
     FunctionBuilder,
     Type,
     Value,
@@ -75,6 +75,16 @@ class Packing:
         source_y = self.source_y.general_in_runs if self.source_y.run >= self.lanes else self.source_y.general
         return replace(self, source_x=self.source_x.general, source_y=source_y, target_line=0)
 
+    def quad(self, kept: Type) -> int:
+        """How many neighbouring y are turned together."""
+        return min(max(1, _QUAD_BITS // kept.bits), self.lanes)
+
+    def turns(self, kept: Type) -> bool:
+        """Whether runs along y become columns; not of words, which have their own ways."""
+        along, across = self.source_x, self.source_y
+        is_copied = along.is_single and along.is_contiguous
+        return self.word == 1 and not is_copied and across.is_contiguous and across.run >= self.quad(kept) > 1
+
     @property
     def strides(self) -> tuple[int, int, int, int, int]:
         """The arguments of that function which say where elements lie."""
@@ -102,7 +112,7 @@ class Packer:
 
     The source is that of (0, 0), the target that of the first (x, y) to be copied; dx and dy are the strides in the
     source, where one stride walks through it. Where two walk along y, `..., i64 run, i64 step` are how many y dy walks
-    through, and how far apart those are.
+    through, and how far apart those are. The last argument is the function that turns (`turning.py`), if it `turns`.
     """
 
     def __init__(self, fb: FunctionBuilder, numbers: Numbers, packing: Packing) -> None:
@@ -113,9 +123,8 @@ class Packer:
         self._kept = numbers.kept
         self._memory: Type = numbers.kept if packing.dtype is None else representation(packing.dtype).memory
         self._align = self._memory.size_bytes
-        self._quad = min(max(1, _QUAD_BITS // numbers.kept.bits), packing.lanes)
         self._first_x, self._first_y, self._width, self._height, dx, dy, self._target_line, run, step = fb.parameters[
-            2:
+            2:11
         ]
         self._x_stride, self._y_stride = (
             dynamic if walk.is_general and not walk.is_contiguous else walk.stride
@@ -127,10 +136,10 @@ class Packer:
 
     def emit(self) -> Value | None:
         """Writes the body of the function; gives what it returns."""
-        along, across = self._packing.source_x, self._packing.source_y
+        along = self._packing.source_x
         if along.is_single and along.is_contiguous:
             self._copy_lines()
-        elif across.is_contiguous and across.run >= self._quad > 1:
+        elif self._packing.turns(self._kept):
             self._copy_strips(self._turn)
         elif along.is_contiguous and along.run >= self._packing.lanes:
             self._copy_vectors()
@@ -243,22 +252,11 @@ class Packer:
             self._copy_element(fb.gep(self._memory, place, offset), self._line(y, fb.add(strip.x, number)))
 
     def _turn(self, strip: Strip) -> None:
-        """Turns strips of `lanes` by `quad` elements of a run; at its end the last ones are taken again."""
-        fb, packing = self._fb, self._packing
-        mask = lanes_below(fb, strip.x, self._width, packing.lanes) if packing.is_exact else None
+        """Has strips of runs turned."""
+        fb, turner = self._fb, self._fb.parameters[-1]
         with self._runs() as (first, length):
-            branch = fb.if_else(fb.icmp("sge", length, self._quad))
-            with branch.then():
-                last, end = fb.sub(fb.add(first, length), self._quad), fb.add(first, length)
-                origin = self._y_place(fb.add(self._first_y, first))
-                with fb.loop(first, end, self._quad) as start:
-                    y = fb.smin(start, last)
-                    self._turn_square(strip, y, fb.add(origin, fb.sub(y, first)), mask)
-                branch.yield_()
-            with branch.otherwise():
-                with fb.loop(first, fb.add(first, length)) as y:
-                    self._copy_elements(strip, y, self._y_place(fb.add(self._first_y, y)))
-                branch.yield_()
+            offset, target = self._y_place(fb.add(self._first_y, first)), self._line(first, strip.x)
+            fb.call_pointer(turner, VOID, (strip.places, target, offset, length, self._target_line, strip.width))
 
     @contextmanager
     def _runs(self) -> Iterator[tuple[Value, Value]]:
@@ -272,31 +270,3 @@ class Packer:
             first = fb.smax(fb.mul(number, run), begin)
             after = fb.smin(fb.mul(fb.add(number, 1), run), end)
             yield fb.sub(first, begin), fb.sub(after, first)
-
-    def _turn_square(self, strip: Strip, y: Value, offset: Value, mask: Value | None) -> None:
-        fb, packing = self._fb, self._packing
-        pieces = []
-        for lane in range(packing.lanes):
-            place = fb.load(PTR, fb.gep(PTR, strip.places, lane), 8)
-            pieces.append(fb.load(vector(self._memory, self._quad), fb.gep(self._memory, place, offset), self._align))
-        write = self._line(y, strip.x)
-        for row, line in enumerate(self._turned(pieces)):
-            address = self._math.address(self._kept, write, self._math.multiply(self._target_line, row))
-            if mask is None:
-                fb.store(line, address, self._kept.size_bytes)
-            else:
-                fb.masked_store(line, address, mask, self._kept.size_bytes)
-
-    def _turned(self, pieces: list[Value]) -> list[Value]:
-        """`quad` vectors of as many lanes as there are pieces, vector i made of the pieces' elements i."""
-        return exchanged(self._fb, [self._taken(line) for line in self._joined(pieces, self._quad)])
-
-    def _joined(self, pieces: list[Value], quad: int) -> list[Value]:
-        fb = self._fb
-        joined = []
-        for first in range(quad):
-            parts = pieces[first::quad]
-            while len(parts) > 1:
-                parts = [fb.concat(parts[i], parts[i + 1]) for i in range(0, len(parts), 2)]
-            joined.append(parts[0])
-        return joined

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.kernels.dot.packing import Packer, Strip
+from xlalite.backends.codegen.kernels.dot.turning import joined
 from xlalite.backends.codegen.kernels.dot.words import MATRIX, exponent_of, least_exponents
 from xlalite.backends.codegen.kernels.lane_exchange import exchanged
 from xlalite.backends.codegen.llvm import I16, I32, PTR, Type, Value, constant, vector, zero
@@ -161,7 +162,7 @@ class WordPacker(Packer):
                     place = fb.gep(memory, fb.load(PTR, fb.gep(PTR, strip.places, lane), 8), offset)
                     pieces.append(self._line_of_words(place, vector(I32, SQUARE)))
                 write = self._word_line(fb.add(first, y), strip.x)
-                for line in exchanged(fb, self._joined(pieces, SQUARE)):
+                for line in exchanged(fb, joined(fb, pieces, SQUARE)):
                     fb.store(self._finished(line), write, I32.size_bytes)
                     write = fb.gep(I32, write, self._target_line)
             with fb.loop(whole, fb.sub(length, fb.urem(length, word)), word) as y, fb.loop(0, strip.width) as number:
