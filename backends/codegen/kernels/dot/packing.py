@@ -254,9 +254,10 @@ class Packer:
     def _turn(self, strip: Strip) -> None:
         """Has strips of runs turned."""
         fb, turner = self._fb, self._fb.parameters[-1]
+        width = strip.width if self._packing.is_exact else constant(I64, self._packing.lanes)
         with self._runs() as (first, length):
             offset, target = self._y_place(fb.add(self._first_y, first)), self._line(first, strip.x)
-            fb.call_pointer(turner, VOID, (strip.places, target, offset, length, self._target_line, strip.width))
+            fb.call_pointer(turner, VOID, (strip.places, target, offset, length, self._target_line, width))
 
     @contextmanager
     def _runs(self) -> Iterator[tuple[Value, Value]]:

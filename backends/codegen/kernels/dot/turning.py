@@ -26,12 +26,13 @@ def turner(module: ModuleBuilder, numbers: Numbers, packing: Packing) -> Functio
     """`void turn(ptr places, ptr target, i64 offset, i64 length, i64 line, i64 width)`, shared by all programs.
 
     target[y * line + x] = places[x][offset + y] for x below the width and y below the length; there is a place for each
-    lane.
+    lane. Where masks cost something, packings that write whole vectors have a function of their own.
     """
+    is_masked = packing.is_exact or module.target.has("avx512vl")
 
     def build(fb: FunctionBuilder) -> None:
         fb.is_as_written = True
-        turning = _Turning(fb, numbers, packing)
+        turning = _Turning(fb, numbers, packing, is_masked=is_masked)
         branch = fb.if_else(fb.icmp("sge", fb.parameters[3], packing.quad(numbers.kept)))
         with branch.then():
             turning.turn()
@@ -42,7 +43,7 @@ def turner(module: ModuleBuilder, numbers: Numbers, packing: Packing) -> Functio
         fb.ret()
 
     return module.shared_function(
-        ("turner", numbers.kept, packing.dtype, packing.lanes, packing.is_exact),
+        ("turner", numbers.kept, packing.dtype, packing.lanes, is_masked),
         "dot_turn",
         VOID,
         (PTR, PTR, *(I64,) * 4),
@@ -54,8 +55,9 @@ def turner(module: ModuleBuilder, numbers: Numbers, packing: Packing) -> Functio
 class _Turning:
     """Writes the body of that function."""
 
-    def __init__(self, fb: FunctionBuilder, numbers: Numbers, packing: Packing) -> None:
+    def __init__(self, fb: FunctionBuilder, numbers: Numbers, packing: Packing, *, is_masked: bool) -> None:
         self._fb, self._numbers, self._packing = fb, numbers, packing
+        self._is_masked = is_masked
         self._kept, self._lanes, self._quad = numbers.kept, packing.lanes, packing.quad(numbers.kept)
         self._memory = numbers.kept if packing.dtype is None else representation(packing.dtype).memory
         self._places, self._target, self._offset, self._length, self._line, self._width = fb.parameters
@@ -63,7 +65,7 @@ class _Turning:
     def turn(self) -> None:
         """Squares of all lanes by a quad of y; at the end the last ones are taken again."""
         fb, size = self._fb, self._kept.size_bytes
-        mask = lanes_below(fb, 0, self._width, self._lanes) if self._packing.is_exact else None
+        mask = lanes_below(fb, 0, self._width, self._lanes) if self._is_masked else None
         last = fb.sub(self._length, self._quad)
         with fb.loop(0, self._length, self._quad, nonempty=True) as start:
             y = fb.smin(start, last)
