@@ -151,6 +151,19 @@ ENTRY e {{
     assert shared_modules(gradient(sizes[1])) == first
 
 
+def test_a_packed_right_side_has_the_tile_of_one_that_is_not() -> None:
+    def tiles(right: str, contracted: int) -> set[str]:
+        text = f"""HloModule m
+ENTRY e {{
+  x = f32[256,280] parameter(0)
+  y = f32[{right}] parameter(1)
+  ROOT d = f32[280,32] dot(x, y), lhs_contracting_dims={{0}}, rhs_contracting_dims={{{contracted}}}
+}}"""
+        return {module for module in shared_modules(text) if 'define hidden void @"dot_tile' in module}
+
+    assert tiles("256,32", 0) == tiles("32,256", 1) != set()
+
+
 def test_functions_that_pack_images_of_all_sizes_share_what_turns_lines() -> None:
     def turning(size: int) -> set[str]:
         result = size - 4
