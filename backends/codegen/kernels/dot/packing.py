@@ -152,25 +152,13 @@ class Packer:
         return stored if dtype is None else self._numbers.take(self._fb, dtype, stored)
 
     def _at_x(self, pointer: Value, position: Value) -> Value:
-        return self._math.address(self._memory, pointer, self._place(self._packing.source_x, self._x_stride, position))
-
-    def _at_y(self, pointer: Value, position: Value) -> Value:
-        return self._math.address(self._memory, pointer, self._y_place(position))
-
-    def _y_place(self, position: Value) -> Value:
-        fb, walk = self._fb, self._packing.source_y
-        if walk.is_single or not walk.is_general:
-            return self._place(walk, self._y_stride, position)
-        runs = fb.mul(fb.udiv(position, self._run), self._step)
-        return fb.add(runs, self._y_offset(fb.urem(position, self._run)))
+        math, walk = self._math, self._packing.source_x
+        place = math.multiply(position, self._x_stride) if walk.is_single else walk.place(math, position)
+        return math.address(self._memory, pointer, math.value(place))
 
     def _y_offset(self, number: Scalar) -> Value:
         """Where the y of a number after another one lies, in the same run."""
         return self._math.value(self._math.multiply(number, self._y_stride))
-
-    def _place(self, walk: Walk, stride: Scalar, position: Value) -> Value:
-        place = self._math.multiply(position, stride) if walk.is_single else walk.place(self._math, position)
-        return self._math.value(place)
 
     def _line(self, y: Value, x: Value) -> Value:
         """Where the target's elements from (x, y) on lie."""
@@ -240,10 +228,8 @@ class Packer:
     def _places(self) -> Iterator[tuple[Value, Value]]:
         """Every y, and where it lies."""
         fb = self._fb
-        with self._runs() as (first, length):
-            origin = self._y_place(fb.add(self._first_y, first))
-            with fb.loop(0, length) as number:
-                yield fb.add(first, number), fb.add(origin, self._y_offset(number))
+        with self._runs() as (first, length, origin), fb.loop(0, length) as number:
+            yield fb.add(first, number), fb.add(origin, self._y_offset(number))
 
     def _copy_elements(self, strip: Strip, y: Value, offset: Value) -> None:
         fb = self._fb
@@ -255,19 +241,22 @@ class Packer:
         """Has strips of runs turned."""
         fb, turner = self._fb, self._fb.parameters[-1]
         width = strip.width if self._packing.is_exact else constant(I64, self._packing.lanes)
-        with self._runs() as (first, length):
-            offset, target = self._y_place(fb.add(self._first_y, first)), self._line(first, strip.x)
-            fb.call_pointer(turner, VOID, (strip.places, target, offset, length, self._target_line, width))
+        with self._runs() as (first, length, origin):
+            target = self._line(first, strip.x)
+            fb.call_pointer(turner, VOID, (strip.places, target, origin, length, self._target_line, width))
 
     @contextmanager
-    def _runs(self) -> Iterator[tuple[Value, Value]]:
-        """Every part of y that lies in one run: (first y, number of them)."""
+    def _runs(self) -> Iterator[tuple[Value, Value, Value]]:
+        """Every part of y that lies in one run: (first y, number of them, place of the first one)."""
         fb, walk, begin = self._fb, self._packing.source_y, self._first_y
         if walk.is_single:
-            yield constant(I64, 0), self._height
+            yield constant(I64, 0), self._height, self._y_offset(begin)
             return
         end, run = fb.add(begin, self._height), self._run
         with fb.loop(fb.udiv(begin, run), fb.udiv(fb.sub(fb.add(end, run), 1), run)) as number:
-            first = fb.smax(fb.mul(number, run), begin)
+            start = fb.mul(number, run)
+            first = fb.smax(start, begin)
             after = fb.smin(fb.mul(fb.add(number, 1), run), end)
-            yield fb.sub(first, begin), fb.sub(after, first)
+            place = fb.mul(number, self._step) if walk.is_general else Walk(walk.steps[:-1]).place(self._math, number)
+            origin = fb.add(self._math.value(place), self._y_offset(fb.sub(first, start)))
+            yield fb.sub(first, begin), fb.sub(after, first), origin
