@@ -246,12 +246,12 @@ class _RowEmitter:
 
     def _reduce_in_any_order(self, reduction: _Pass) -> list[tuple[Element, ...]]:
         """Known monoids: lanes start from the identity and take every so-many-th column."""
-        sets = self._plan.accumulator_sets(reduction.level, self._lanes)
-        wide = self._emitter(reduction.row, self._lanes)
+        plan, lanes = self._plan, self._lanes
+        sets, rotates = plan.accumulator_sets(reduction.level, lanes), plan.takes_long(reduction.level)
+        wide = self._emitter(reduction.row, lanes)
         starts = [list(map(wide.spread, a.identities)) for a in reduction.accumulations.each]
-        return self._swept(
-            reduction, Sweep(self._plan.column_dims, self._lanes, sets, stop=self._stop), [starts] * sets
-        )
+        sweep = Sweep(plan.column_dims, lanes, sets, stop=self._stop, rotates=rotates)
+        return self._swept(reduction, sweep, [starts] * sets)
 
     def _reduce_by_position(self, reduction: _Pass) -> list[tuple[Element, ...]]:
         """Extremes with their positions: lanes start from the first columns and take every so-many-th."""

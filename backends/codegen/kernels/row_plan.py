@@ -59,11 +59,15 @@ class RowPlan:
         """The index at which something computed once a row is asked for."""
         return row if self.shape.places[member] is Place.ROW else ()
 
-    def accumulator_sets(self, level: int, lanes: int) -> int:
-        """Accumulators that hide the latency of combining; one is enough where elements are expensive."""
-        vectors = self.column_dims[-1] // lanes
+    def takes_long(self, level: int) -> bool:
+        """Whether an element of a pass takes long."""
         needed = members_of_pass(self.levels[level].arrays, self.shape.places)
-        if any(member.op.has(Trait.TRANSCENDENTAL) for member in needed):
+        return any(member.op.has(Trait.TRANSCENDENTAL) for member in needed)
+
+    def accumulator_sets(self, level: int, lanes: int) -> int:
+        """Accumulators that hide the latency of combining; few are enough where elements are expensive."""
+        vectors = self.column_dims[-1] // lanes
+        if self.takes_long(level):
             return 2 if vectors >= 2 else 1
         limit = MOST_SETS if len(self.levels[level].each) <= 2 else 2
         return max(1, min(limit, vectors))

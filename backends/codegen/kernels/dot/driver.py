@@ -14,7 +14,7 @@ from xlalite.backends.codegen.kernels.dot.finish import Area
 from xlalite.backends.codegen.kernels.dot.layout import OperandLayout, arguments_of
 from xlalite.backends.codegen.kernels.dot.next_product import next_product
 from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
-from xlalite.backends.codegen.kernels.dot.packers import packer
+from xlalite.backends.codegen.kernels.dot.packers import pack
 from xlalite.backends.codegen.kernels.dot.part_packing import PartPacker
 from xlalite.backends.codegen.kernels.dot.product import Piece, Product, TileArea
 from xlalite.backends.codegen.kernels.dot.tile import TileBuilder
@@ -434,12 +434,12 @@ class Driver:
         function = self._tiles.function(area.height, area.width, self._is_exact)
         fb.call_pointer(function, VOID, (lhs, rhs, own, math.value(depth), adds, *given))
         if layout.turning is not None:
-            turn = self._callee(packer(self._module, plan.numbers, layout.turning))
             sizes: tuple[Scalar, ...] = 0, 0, area.height, area.width
             if plan.view.seen is not None:
                 own = math.address(plan.numbers.kept, own, math.subtract(0, first))
                 sizes = math.add(piece.area.column, seen.column), 0, seen.width, area.height
-            fb.call_pointer(turn, VOID, (own, sums, *map(math.value, (*sizes, *layout.turning.strides))))
+            arguments = (own, sums, *map(math.value, (*sizes, *layout.turning.strides)))
+            pack(self._module, fb, self._callee, plan.numbers, layout.turning, arguments)
         if self._stores_result or plan.parts > 1:
             return
         row, column = math.add(piece.area.row, seen.row), math.add(piece.area.column, seen.column)

@@ -12,14 +12,10 @@ from typing import ClassVar
 
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.tile import Tile, TileBuilder
-from xlalite.backends.codegen.kernels.lane_exchange import exchanged
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
-from xlalite.backends.codegen.llvm import Value, zero
+from xlalite.backends.codegen.llvm import Value
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
-
-_GROUP_BITS = 128
-"""Totals are stored in groups of this width: shuffles inside it are the cheapest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,32 +118,32 @@ class InnerTile(Tile):
         return after
 
     def _store(self, builder: TileBuilder, given: _Arguments, sums: Sequence[Value]) -> None:
-        """Adds the lanes of every sum and stores the totals, a few neighbours at a time."""
-        fb, kept, math = builder.fb, builder.kept, Scalars(builder.fb)
-        group = min(max(1, _GROUP_BITS // kept.bits), self.lanes)
+        """Adds the lanes of every sum and stores the totals, a row at a time."""
+        math, columns = Scalars(builder.fb), self.columns
+        used = builder.below(0, columns)
         for i in range(self.rows):
-            row = math.address(kept, fb.parameters[2], math.multiply(given.c_row, i))
-            for j in range(0, self.columns, group):
-                used = min(group, self.columns - j)
-                line = self._totals(builder, sums[i * self.columns + j : i * self.columns + j + used], group)
-                address = math.address(kept, row, j)
-                if used == group:
-                    fb.store(line, address, kept.size_bytes)
-                    continue
-                for lane in range(used):
-                    fb.store(fb.extract(line, lane), fb.gep(kept, address, lane), kept.size_bytes)
+            row = math.address(builder.kept, builder.fb.parameters[2], math.multiply(given.c_row, i))
+            builder.store(self._totals(builder, sums[i * columns : (i + 1) * columns]), row, used)
 
-    def _totals(self, builder: TileBuilder, sums: Sequence[Value], group: int) -> Value:
-        """One vector whose lane j is the sum of the lanes of vector j: a tree, the same for each j."""
-        fb, add = builder.fb, builder.numbers.add
-        lines = []
-        for line in sums:
-            while line.type.lanes > group:
-                line = add(fb, *fb.split(line))
-            lines.append(line)
-        lines += [zero(lines[0].type)] * (group - len(lines))
-        lines = exchanged(fb, lines)
+    def _totals(self, builder: TileBuilder, sums: Sequence[Value]) -> Value:
+        """One vector whose lane j is the sum of the lanes of vector j: a tree, the same for each j.
+
+        Where there are two vectors, the halves of one are added in the places of the first halves, and those of the
+        other in the places of the second ones; then the same with halves of halves.
+        """
+        lines: list[Value | None] = [*sums, *[None] * (self.lanes - len(sums))]
         while len(lines) > 1:
             half = len(lines) // 2
-            lines = [add(fb, lines[i], lines[i + half]) for i in range(half)]
-        return lines[0]
+            pairs = zip(lines[:half], lines[half:], strict=True)
+            lines = [None if a is None else self._halves_added(builder, a, b, half) for a, b in pairs]
+        (total,) = lines
+        assert total is not None, "a tile has columns"
+        return total
+
+    def _halves_added(self, builder: TileBuilder, a: Value, b: Value | None, half: int) -> Value:
+        fb, lanes = builder.fb, range(self.lanes)
+        if b is None:
+            return builder.numbers.add(fb, a, fb.shuffle(a, None, [lane ^ half for lane in lanes]))
+        low = fb.shuffle(a, b, [lane if not lane & half else self.lanes + lane - half for lane in lanes])
+        high = fb.shuffle(a, b, [lane + half if not lane & half else self.lanes + lane for lane in lanes])
+        return builder.numbers.add(fb, low, high)

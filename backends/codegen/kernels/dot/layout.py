@@ -225,7 +225,7 @@ def _outer_tile(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Ou
         chains=plan.chains,
         a_row=layout.lhs.outer if knows_rows else None,
         a_depth=layout.lhs.depth if plan.packs_lhs or (layout.lhs.depth == 1 and not looks_up_lhs) else None,
-        b_depth=layout.rhs.depth if plan.packs_rhs else None,
+        b_depth=layout.rhs.depth if plan.packs_rhs and not knows_rows else None,
         b_filled=plan.packs_rhs or plan.view.rhs.panel > 0,
         looks_up_a=looks_up_lhs,
         looks_up_b=plan.view.rhs.looked_up,

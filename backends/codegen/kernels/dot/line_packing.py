@@ -40,9 +40,8 @@ class LinePacker(WordPacker):
         wide = vector(memory, count)
         # Where there are several runs, each has whole words.
         in_words = packing.dtype is not None and self._numbers.is_part(packing.dtype) and not packing.source_y.is_single
-        with fb.loop(0, self._width) as x, self._runs() as (first, length):
-            source = self._at_x(fb.parameters[0], fb.add(self._first_x, x))
-            source = fb.gep(memory, source, self._y_place(fb.add(self._first_y, first)))
+        with fb.loop(0, self._width) as x, self._runs() as (first, length, origin):
+            source = fb.gep(memory, self._at_x(fb.parameters[0], fb.add(self._first_x, x)), origin)
             whole = fb.sub(length, fb.urem(length, count))
             with self._loop(0, whole, count) as y:
                 stored = fb.load(wide, fb.gep(memory, source, y), self._align)
@@ -76,22 +75,20 @@ class LinePacker(WordPacker):
         below = lanes_below(fb, strip.x, self._width, lanes)
         source = self._at_x(fb.parameters[0], fb.add(self._first_x, strip.x))
         last = fb.sub(strip.width, 1)
-        with self._runs() as (first, length):
-            origin = self._y_place(fb.add(self._first_y, first))
-            with self._loop(0, length, SQUARE * word) as y:
-                lines = []
-                for number in range(0, SQUARE * word, word):
-                    stored = []
-                    for term in range(number, number + word):
-                        position = fb.add(y, term)
-                        mask = fb.and_(below, fb.splat(fb.icmp("slt", position, length), lanes))
-                        place = fb.gep(memory, source, fb.add(origin, self._y_offset(position)))
-                        stored.append(fb.masked_load(wide, place, mask, zero(wide), self._align))
-                    lines.append(self._words(stored))
-                turned = exchanged(fb, lines)
-                # Lanes behind the last x have its line, before it has it.
-                for lane in reversed(range(lanes)):
-                    begin = lane - lane % SQUARE
-                    words = fb.shuffle(turned[lane % SQUARE], turned[lane % SQUARE], range(begin, begin + SQUARE))
-                    x = fb.add(strip.x, fb.smin(last, lane))
-                    fb.store(words, self._word_line(fb.add(first, y), x), I32.size_bytes)
+        with self._runs() as (first, length, origin), self._loop(0, length, SQUARE * word) as y:
+            lines = []
+            for number in range(0, SQUARE * word, word):
+                stored = []
+                for term in range(number, number + word):
+                    position = fb.add(y, term)
+                    mask = fb.and_(below, fb.splat(fb.icmp("slt", position, length), lanes))
+                    place = fb.gep(memory, source, fb.add(origin, self._y_offset(position)))
+                    stored.append(fb.masked_load(wide, place, mask, zero(wide), self._align))
+                lines.append(self._words(stored))
+            turned = exchanged(fb, lines)
+            # Lanes behind the last x have its line, before it has it.
+            for lane in reversed(range(lanes)):
+                begin = lane - lane % SQUARE
+                words = fb.shuffle(turned[lane % SQUARE], turned[lane % SQUARE], range(begin, begin + SQUARE))
+                x = fb.add(strip.x, fb.smin(last, lane))
+                fb.store(words, self._word_line(fb.add(first, y), x), I32.size_bytes)

@@ -54,7 +54,8 @@ class OuterTile(Tile):
     """A tile whose last vector may be partly used; both operands are in the type of sums.
 
     The strides of operands that lie as the program has them are arguments, so that products of all sizes share tiles;
-    those of packed ones are known.
+    those of packed ones are known. b's is an argument where a's is known, too: that costs one register, and more
+    products share the tile.
 
     Attributes:
         a_row: Distance of a's rows; None if it is an argument.

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers
 from xlalite.backends.codegen.kernels.dot.packing import Packer, Packing
-from xlalite.backends.codegen.llvm import I32, I64, PTR, VOID, Function, FunctionBuilder, ModuleBuilder
+from xlalite.backends.codegen.kernels.dot.turning import turner
+from xlalite.backends.codegen.llvm import I32, I64, PTR, VOID, Function, FunctionBuilder, ModuleBuilder, Value
 
 
-def packer(module: ModuleBuilder, numbers: Numbers, packing: Packing) -> Function:
-    """The function of a packing (`Packer`), shared by all programs; it takes the packing's strides."""
-    is_word = packing.word > 1
-    kind = _kind(packing)
+def pack(
+    module: ModuleBuilder,
+    fb: FunctionBuilder,
+    callee: Callable[[Function], Value],
+    numbers: Numbers,
+    packing: Packing,
+    arguments: Sequence[Value],
+) -> Value | None:
+    """Calls the function of a packing, which `callee` finds, and gives what it returns.
+
+    The arguments are those of a `Packer`, the packing's strides being the last of them.
+    """
     packing = packing.general
+    turning = (callee(turner(module, numbers, packing)),) if packing.turns(numbers.kept) else ()
+    function = _packer(module, numbers, packing)
+    return fb.call_pointer(callee(function), function.return_type, (*arguments, *turning))
+
+
+def _packer(module: ModuleBuilder, numbers: Numbers, packing: Packing) -> Function:
+    """The function of a packing, shared by all programs."""
+    is_word = packing.word > 1
+    kind, turning = _kind(packing), (PTR,) * packing.turns(numbers.kept)
     key = ("packer", numbers.words if is_word else numbers.kept, packing)
 
     def build(fb: FunctionBuilder) -> None:
@@ -22,8 +42,8 @@ def packer(module: ModuleBuilder, numbers: Numbers, packing: Packing) -> Functio
         key,
         "dot_pack",
         I32 if is_word and numbers.widened is not None else VOID,
-        (PTR, PTR, *(I64,) * 9),
-        ("noalias readonly", "noalias", *("",) * 9),
+        (PTR, PTR, *(I64,) * 9, *turning),
+        ("noalias readonly", "noalias", *("",) * (9 + len(turning))),
         build,
     )
 

@@ -10,11 +10,11 @@ from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers
 from xlalite.backends.codegen.kernels.dot.walk import Walk
-from xlalite.backends.codegen.kernels.lane_exchange import exchanged
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
 from xlalite.backends.codegen.llvm import (
     I64,
     PTR,
+    VOID,
     FunctionBuilder,
     Type,
     Value,
@@ -75,6 +75,16 @@ class Packing:
         source_y = self.source_y.general_in_runs if self.source_y.run >= self.lanes else self.source_y.general
         return replace(self, source_x=self.source_x.general, source_y=source_y, target_line=0)
 
+    def quad(self, kept: Type) -> int:
+        """How many neighbouring y are turned together."""
+        return min(max(1, _QUAD_BITS // kept.bits), self.lanes)
+
+    def turns(self, kept: Type) -> bool:
+        """Whether runs along y become columns; not of words, which have their own ways."""
+        along, across = self.source_x, self.source_y
+        is_copied = along.is_single and along.is_contiguous
+        return self.word == 1 and not is_copied and across.is_contiguous and across.run >= self.quad(kept) > 1
+
     @property
     def strides(self) -> tuple[int, int, int, int, int]:
         """The arguments of that function which say where elements lie."""
@@ -102,7 +112,7 @@ class Packer:
 
     The source is that of (0, 0), the target that of the first (x, y) to be copied; dx and dy are the strides in the
     source, where one stride walks through it. Where two walk along y, `..., i64 run, i64 step` are how many y dy walks
-    through, and how far apart those are.
+    through, and how far apart those are. The last argument is the function that turns (`turning.py`), if it `turns`.
     """
 
     def __init__(self, fb: FunctionBuilder, numbers: Numbers, packing: Packing) -> None:
@@ -113,9 +123,8 @@ class Packer:
         self._kept = numbers.kept
         self._memory: Type = numbers.kept if packing.dtype is None else representation(packing.dtype).memory
         self._align = self._memory.size_bytes
-        self._quad = min(max(1, _QUAD_BITS // numbers.kept.bits), packing.lanes)
         self._first_x, self._first_y, self._width, self._height, dx, dy, self._target_line, run, step = fb.parameters[
-            2:
+            2:11
         ]
         self._x_stride, self._y_stride = (
             dynamic if walk.is_general and not walk.is_contiguous else walk.stride
@@ -127,10 +136,10 @@ class Packer:
 
     def emit(self) -> Value | None:
         """Writes the body of the function; gives what it returns."""
-        along, across = self._packing.source_x, self._packing.source_y
+        along = self._packing.source_x
         if along.is_single and along.is_contiguous:
             self._copy_lines()
-        elif across.is_contiguous and across.run >= self._quad > 1:
+        elif self._packing.turns(self._kept):
             self._copy_strips(self._turn)
         elif along.is_contiguous and along.run >= self._packing.lanes:
             self._copy_vectors()
@@ -143,25 +152,13 @@ class Packer:
         return stored if dtype is None else self._numbers.take(self._fb, dtype, stored)
 
     def _at_x(self, pointer: Value, position: Value) -> Value:
-        return self._math.address(self._memory, pointer, self._place(self._packing.source_x, self._x_stride, position))
-
-    def _at_y(self, pointer: Value, position: Value) -> Value:
-        return self._math.address(self._memory, pointer, self._y_place(position))
-
-    def _y_place(self, position: Value) -> Value:
-        fb, walk = self._fb, self._packing.source_y
-        if walk.is_single or not walk.is_general:
-            return self._place(walk, self._y_stride, position)
-        runs = fb.mul(fb.udiv(position, self._run), self._step)
-        return fb.add(runs, self._y_offset(fb.urem(position, self._run)))
+        math, walk = self._math, self._packing.source_x
+        place = math.multiply(position, self._x_stride) if walk.is_single else walk.place(math, position)
+        return math.address(self._memory, pointer, math.value(place))
 
     def _y_offset(self, number: Scalar) -> Value:
         """Where the y of a number after another one lies, in the same run."""
         return self._math.value(self._math.multiply(number, self._y_stride))
-
-    def _place(self, walk: Walk, stride: Scalar, position: Value) -> Value:
-        place = self._math.multiply(position, stride) if walk.is_single else walk.place(self._math, position)
-        return self._math.value(place)
 
     def _line(self, y: Value, x: Value) -> Value:
         """Where the target's elements from (x, y) on lie."""
@@ -231,10 +228,8 @@ class Packer:
     def _places(self) -> Iterator[tuple[Value, Value]]:
         """Every y, and where it lies."""
         fb = self._fb
-        with self._runs() as (first, length):
-            origin = self._y_place(fb.add(self._first_y, first))
-            with fb.loop(0, length) as number:
-                yield fb.add(first, number), fb.add(origin, self._y_offset(number))
+        with self._runs() as (first, length, origin), fb.loop(0, length) as number:
+            yield fb.add(first, number), fb.add(origin, self._y_offset(number))
 
     def _copy_elements(self, strip: Strip, y: Value, offset: Value) -> None:
         fb, packing = self._fb, self._packing
@@ -244,60 +239,25 @@ class Packer:
             self._copy_element(fb.gep(self._memory, place, offset), self._line(y, fb.add(strip.x, number)))
 
     def _turn(self, strip: Strip) -> None:
-        """Turns strips of `lanes` by `quad` elements of a run; at its end the last ones are taken again."""
-        fb, packing = self._fb, self._packing
-        mask = lanes_below(fb, strip.x, self._width, packing.lanes) if packing.is_exact else None
-        with self._runs() as (first, length):
-            branch = fb.if_else(fb.icmp("sge", length, self._quad))
-            with branch.then():
-                last, end = fb.sub(fb.add(first, length), self._quad), fb.add(first, length)
-                origin = self._y_place(fb.add(self._first_y, first))
-                with fb.loop(first, end, self._quad) as start:
-                    y = fb.smin(start, last)
-                    self._turn_square(strip, y, fb.add(origin, fb.sub(y, first)), mask)
-                branch.yield_()
-            with branch.otherwise():
-                with fb.loop(first, fb.add(first, length)) as y:
-                    self._copy_elements(strip, y, self._y_place(fb.add(self._first_y, y)))
-                branch.yield_()
+        """Has strips of runs turned."""
+        fb, turner = self._fb, self._fb.parameters[-1]
+        width = strip.width if self._packing.is_exact else constant(I64, self._packing.lanes)
+        with self._runs() as (first, length, origin):
+            target = self._line(first, strip.x)
+            fb.call_pointer(turner, VOID, (strip.places, target, origin, length, self._target_line, width))
 
     @contextmanager
-    def _runs(self) -> Iterator[tuple[Value, Value]]:
-        """Every part of y that lies in one run: (first y, number of them)."""
+    def _runs(self) -> Iterator[tuple[Value, Value, Value]]:
+        """Every part of y that lies in one run: (first y, number of them, place of the first one)."""
         fb, walk, begin = self._fb, self._packing.source_y, self._first_y
         if walk.is_single:
-            yield constant(I64, 0), self._height
+            yield constant(I64, 0), self._height, self._y_offset(begin)
             return
         end, run = fb.add(begin, self._height), self._run
         with fb.loop(fb.udiv(begin, run), fb.udiv(fb.sub(fb.add(end, run), 1), run)) as number:
-            first = fb.smax(fb.mul(number, run), begin)
+            start = fb.mul(number, run)
+            first = fb.smax(start, begin)
             after = fb.smin(fb.mul(fb.add(number, 1), run), end)
-            yield fb.sub(first, begin), fb.sub(after, first)
-
-    def _turn_square(self, strip: Strip, y: Value, offset: Value, mask: Value | None) -> None:
-        fb, packing = self._fb, self._packing
-        pieces = []
-        for lane in range(packing.lanes):
-            place = fb.load(PTR, fb.gep(PTR, strip.places, lane), 8)
-            pieces.append(fb.load(vector(self._memory, self._quad), fb.gep(self._memory, place, offset), self._align))
-        write = self._line(y, strip.x)
-        for row, line in enumerate(self._turned(pieces)):
-            address = self._math.address(self._kept, write, self._math.multiply(self._target_line, row))
-            if mask is None:
-                fb.store(line, address, self._kept.size_bytes)
-            else:
-                fb.masked_store(line, address, mask, self._kept.size_bytes)
-
-    def _turned(self, pieces: list[Value]) -> list[Value]:
-        """`quad` vectors of as many lanes as there are pieces, vector i made of the pieces' elements i."""
-        return exchanged(self._fb, [self._taken(line) for line in self._joined(pieces, self._quad)])
-
-    def _joined(self, pieces: list[Value], quad: int) -> list[Value]:
-        fb = self._fb
-        joined = []
-        for first in range(quad):
-            parts = pieces[first::quad]
-            while len(parts) > 1:
-                parts = [fb.concat(parts[i], parts[i + 1]) for i in range(0, len(parts), 2)]
-            joined.append(parts[0])
-        return joined
+            place = fb.mul(number, self._step) if walk.is_general else Walk(walk.steps[:-1]).place(self._math, number)
+            origin = fb.add(self._math.value(place), self._y_offset(fb.sub(first, start)))
+            yield fb.sub(first, begin), fb.sub(after, first), origin

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.computed_operand import ComputePart, Range
 from xlalite.backends.codegen.kernels.dot.layout import OperandLayout
-from xlalite.backends.codegen.kernels.dot.packers import packer
+from xlalite.backends.codegen.kernels.dot.packers import pack
 from xlalite.backends.codegen.kernels.dot.packing import TERMS_AT_ONCE, WORDS_AT_ONCE
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
@@ -96,9 +96,9 @@ class PartPacker:
         """Calls the function that packs, which may say how small exponents are."""
         fb = self._fb
         assert operand.packing is not None, "the caller asked"
-        pack = packer(self._module, self._plan.numbers, operand.packing)
         given = map(self._math.value, (*part, *operand.packing.strides))
-        found = fb.call_pointer(self._callee(pack), pack.return_type, (source, target, *given))
+        numbers, arguments = self._plan.numbers, (source, target, *given)
+        found = pack(self._module, fb, self._callee, numbers, operand.packing, arguments)
         if operand.least_offset is not None:
             assert found is not None, "packing bf16 gives an exponent"
             least = self._place(operand.least_offset)

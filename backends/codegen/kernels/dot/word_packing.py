@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.kernels.dot.packing import Packer, Strip
+from xlalite.backends.codegen.kernels.dot.turning import joined
 from xlalite.backends.codegen.kernels.dot.words import MATRIX, exponent_of, least_exponents
 from xlalite.backends.codegen.kernels.lane_exchange import exchanged
 from xlalite.backends.codegen.llvm import I16, I32, PTR, Type, Value, constant, vector, zero
@@ -134,8 +135,7 @@ class WordPacker(Packer):
         fb, packing, lanes = self._fb, self._packing, self._packing.lanes
         wide, memory, word = vector(self._memory, lanes), self._memory, packing.word
         source = self._at_x(fb.parameters[0], self._first_x)
-        with self._runs() as (first, length):
-            origin = self._y_place(fb.add(self._first_y, first))
+        with self._runs() as (first, length, origin):
             whole = fb.sub(length, fb.urem(length, word))
             with self._loop(0, whole, word) as y, self._loop(0, self._width, lanes) as x:
                 place = fb.gep(memory, source, fb.add(fb.add(origin, self._y_offset(y)), x))
@@ -152,8 +152,7 @@ class WordPacker(Packer):
         fb, packing = self._fb, self._packing
         word, memory = packing.word, self._memory
         step = SQUARE * word
-        with self._runs() as (first, length):
-            origin = self._y_place(fb.add(self._first_y, first))
+        with self._runs() as (first, length, origin):
             whole = fb.sub(length, fb.urem(length, step))
             with self._loop(0, whole, step) as y:
                 pieces, offset = [], fb.add(origin, y)
@@ -161,7 +160,7 @@ class WordPacker(Packer):
                     place = fb.gep(memory, fb.load(PTR, fb.gep(PTR, strip.places, lane), 8), offset)
                     pieces.append(self._line_of_words(place, vector(I32, SQUARE)))
                 write = self._word_line(fb.add(first, y), strip.x)
-                for line in exchanged(fb, self._joined(pieces, SQUARE)):
+                for line in exchanged(fb, joined(fb, pieces, SQUARE)):
                     fb.store(self._finished(line), write, I32.size_bytes)
                     write = fb.gep(I32, write, self._target_line)
             with fb.loop(whole, fb.sub(length, fb.urem(length, word)), word) as y, fb.loop(0, strip.width) as number:
@@ -171,15 +170,16 @@ class WordPacker(Packer):
 
     def _copy_strip(self, strip: Strip) -> None:
         fb, word, memory = self._fb, self._packing.word, self._memory
-        with self._runs() as (first, length):
-            origin = self._y_place(fb.add(self._first_y, first))
-            with fb.loop(0, fb.sub(length, fb.urem(length, word)), word) as y, fb.loop(0, strip.width) as number:
-                place = fb.gep(
-                    memory, fb.load(PTR, fb.gep(PTR, strip.places, number), 8), fb.add(origin, self._y_offset(y))
-                )
-                stored = [fb.load(memory, fb.gep(memory, place, self._y_offset(t)), self._align) for t in range(word)]
-                write = self._word_line(fb.add(first, y), fb.add(strip.x, number))
-                fb.store(self._words(stored), write, I32.size_bytes)
+        with (
+            self._runs() as (first, length, origin),
+            fb.loop(0, fb.sub(length, fb.urem(length, word)), word) as y,
+            fb.loop(0, strip.width) as number,
+        ):
+            place = fb.load(PTR, fb.gep(PTR, strip.places, number), 8)
+            place = fb.gep(memory, place, fb.add(origin, self._y_offset(y)))
+            stored = [fb.load(memory, fb.gep(memory, place, self._y_offset(t)), self._align) for t in range(word)]
+            write = self._word_line(fb.add(first, y), fb.add(strip.x, number))
+            fb.store(self._words(stored), write, I32.size_bytes)
 
     def _copy_rests(self) -> None:
         """What is left of a word, of every x."""
@@ -199,7 +199,7 @@ class WordPacker(Packer):
     def _copy_rest(self, x: Value, y: Value, rest: Value) -> None:
         fb = self._fb
         place = self._at_x(fb.parameters[0], fb.add(self._first_x, x))
-        place = self._at_y(place, fb.add(self._first_y, y))
+        place = fb.gep(self._memory, place, self._y_offset(fb.add(self._first_y, y)))
         write = self._word_line(y, x)
         with fb.carried_loop(0, rest, 1, [zero(I32)]) as loop:
             stored = fb.load(self._memory, fb.gep(self._memory, place, self._y_offset(loop.index)), self._align)

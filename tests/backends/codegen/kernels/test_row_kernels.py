@@ -1,5 +1,6 @@
 """Row kernels: reductions along minor dimensions with all that is around them."""
 
+import re
 from typing import Any
 
 import ml_dtypes
@@ -171,6 +172,12 @@ def test_every_row_count(check: Any, rng: np.random.Generator, text: str, rows: 
 
 def test_softmax_is_one_row_kernel(check: Any, kernels: Any, rng: np.random.Generator) -> None:
     assert kernels(check(program(SOFTMAX, 9, 50), numbers(rng, 9, 50), ulps=8)) == ["row"]
+
+
+def test_code_of_expensive_elements_is_there_once(compile_text: Any) -> None:
+    text = compile_text(program(SOFTMAX, 8, 512)).as_text("llvm-before-optimizations")
+    # Those of the exponentials and of the result.
+    assert len(re.findall(r"store <\d+ x float>", text)) == 2
 
 
 def test_log_softmax_is_one_row_kernel(check: Any, kernels: Any, rng: np.random.Generator) -> None:

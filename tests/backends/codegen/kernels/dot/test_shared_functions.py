@@ -151,6 +151,36 @@ ENTRY e {{
     assert shared_modules(gradient(sizes[1])) == first
 
 
+def test_a_packed_right_side_has_the_tile_of_one_that_is_not() -> None:
+    def tiles(right: str, contracted: int) -> set[str]:
+        text = f"""HloModule m
+ENTRY e {{
+  x = f32[256,280] parameter(0)
+  y = f32[{right}] parameter(1)
+  ROOT d = f32[280,32] dot(x, y), lhs_contracting_dims={{0}}, rhs_contracting_dims={{{contracted}}}
+}}"""
+        return {module for module in shared_modules(text) if 'define hidden void @"dot_tile' in module}
+
+    assert tiles("256,32", 0) == tiles("32,256", 1) != set()
+
+
+def test_functions_that_pack_images_of_all_sizes_share_what_turns_lines() -> None:
+    def turning(size: int) -> set[str]:
+        result = size - 4
+        text = f"""HloModule m
+ENTRY e {{
+  x = f32[8,{size},{size},1] parameter(0)
+  g = f32[8,{result},{result},32] parameter(1)
+  ROOT d = f32[5,5,1,32] convolution(x, g), window={{size={result}x{result}}}, dim_labels=f01b_i01o->01bf
+}}"""
+        modules = shared_modules(text)
+        found = {module for module in modules if 'define hidden void @"dot_turn' in module}
+        assert any('define hidden void @"dot_pack' in module for module in modules - found)
+        return found
+
+    assert turning(28) == turning(32) != set()
+
+
 def test_object_code_of_shared_modules_is_made_once(tmp_path: Path) -> None:
     options = JitOptions()
     (text, *_) = sorted(shared_modules(product(512, 512, 512)))
