@@ -72,6 +72,7 @@ def emit_region(module: ModuleBuilder, steps: Sequence[Step]) -> Function:
     The addresses of each step follow those of the step before. Steps of one kernel share a loop.
     """
     fb = module.function(module.unique_name("region"), VOID, (PTR, I64, I64), linkage="hidden")
+    fb.only_calls()
     arguments, begin, end = fb.parameters
     first = address = 0
     for (kernel, extent, count), equal in groupby(steps, lambda step: (step.kernel, step.extent, step.arguments)):

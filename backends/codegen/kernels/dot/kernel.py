@@ -228,11 +228,11 @@ class DotKernel(Kernel):
         entry = open_kernel(module, name, self.request, ahead=ahead)
         finisher = Finisher(entry, self.request.body, self.dot, self.plan, self.layout)
         only_calls = self._only_calls or (finisher.only_calls and not computed_operands(self.dot))
-        only_calls = only_calls and self.plan.parts == 1
-        # Of loops around calls there is little to make, of which LLVM would make places that do not fit into registers.
+        # Of loops around calls there is little to make, of which LLVM would make places that do not fit into registers;
+        # those that add the sums of parts are written in vectors.
         entry.fb.is_as_written = only_calls
         entry.fb.is_strength_reduced = not only_calls
-        if only_calls and self._tile_steps >= _LONG_CALL_STEPS:
+        if only_calls and self.plan.parts == 1 and self._tile_steps >= _LONG_CALL_STEPS:
             entry.fb.only_calls()
         if self.plan.extent:
             Driver(module, entry, self._product, Scalars(entry.fb), lambda function: function, finisher.finish).emit()

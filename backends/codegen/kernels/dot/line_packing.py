@@ -18,6 +18,10 @@ class LinePacker(WordPacker):
 
     def _copy(self) -> None:
         fb, along, across = self._fb, self._packing.source_x, self._packing.source_y
+        if across.is_contiguous and across.is_single:
+            self._copy_rows()
+            return
+        # Rows at the end of other runs than the first begin anywhere.
         count = fb.udiv(fb.add(self._height, self._packing.word - 1), self._packing.word)
         with fb.loop(0, self._width) as x:
             end = self._line(x, count)

@@ -13,7 +13,7 @@ from xlalite.backends.codegen.kernels.dot.packing import Packer, Strip
 from xlalite.backends.codegen.kernels.dot.turning import joined
 from xlalite.backends.codegen.kernels.dot.words import MATRIX, exponent_of, least_exponents
 from xlalite.backends.codegen.kernels.lane_exchange import exchanged
-from xlalite.backends.codegen.llvm import I16, I32, PTR, Type, Value, constant, vector, zero
+from xlalite.backends.codegen.llvm import I16, I32, I64, PTR, Type, Value, constant, vector, zero
 
 _SIGNS = 0x80808080 - (1 << 32)
 """What turns s8 into u8 less 128, and u8 into s8 plus 128, in all bytes of a word."""
@@ -48,9 +48,16 @@ class WordPacker(Packer):
             self._copy_lines()
         else:
             self._copy_strips(self._turn if packing.source_y.is_contiguous else self._copy_strip)
-        self._copy_rests()
-        if self._numbers.in_matrices:
-            self._fill_matrix()
+        if not self._copies_rests:
+            self._copy_rests()
+            if self._numbers.in_matrices:
+                self._fill_matrix()
+
+    @property
+    def _copies_rests(self) -> bool:
+        """Whether lines are copied with what is left of a word, and with zeros behind it that fill a matrix."""
+        along, across = self._packing.source_x, self._packing.source_y
+        return self._numbers.in_matrices and along.is_single and along.is_contiguous and across.is_single
 
     def _finished(self, words: Value) -> Value:
         """Words as they are stored; of bf16, after a look at their exponents."""
@@ -118,33 +125,46 @@ class WordPacker(Packer):
         return fb.bitcast(self._parts(stored), type_)
 
     def _copy_lines(self) -> None:
-        fb, lanes = self._fb, self._packing.lanes
-        if not self._numbers.in_matrices:
-            self._copy_vectors_of_lines(is_whole=False)
-            return
-        branch = fb.if_else(fb.icmp("eq", fb.urem(self._width, lanes), 0))
-        with branch.then():
-            self._copy_vectors_of_lines(is_whole=True)
-            branch.yield_()
-        with branch.otherwise():
-            self._copy_vectors_of_lines(is_whole=False)
-            branch.yield_()
+        """Vectors of neighbouring x, the last of which may have fewer lanes.
 
-    def _copy_vectors_of_lines(self, *, is_whole: bool) -> None:
-        """Vectors of neighbouring x, the last of which may have fewer lanes."""
-        fb, packing, lanes = self._fb, self._packing, self._packing.lanes
-        wide, memory, word = vector(self._memory, lanes), self._memory, packing.word
+        For registers of matrices those that all are whole ones come first; the last word may have fewer terms.
+        """
+        fb, packing = self._fb, self._packing
+        word = packing.word
         source = self._at_x(fb.parameters[0], self._first_x)
         with self._runs() as (first, length, origin):
             whole = fb.sub(length, fb.urem(length, word))
-            with self._loop(0, whole, word) as y, self._loop(0, self._width, lanes) as x:
-                place = fb.gep(memory, source, fb.add(fb.add(origin, self._y_offset(y)), x))
-                places = [fb.gep(memory, place, self._y_offset(t)) for t in range(word)]
-                if is_whole:
-                    stored = [fb.load(wide, one, self._align) for one in places]
-                else:
-                    mask = lanes_below(fb, x, self._width, lanes)
-                    stored = [fb.masked_load(wide, one, mask, zero(wide), self._align) for one in places]
+            if not self._numbers.in_matrices:
+                self._copy_words(source, origin, first, (0, whole), whole)
+                return
+            is_even = fb.icmp("eq", fb.urem(self._width, packing.lanes), 0)
+            begin = fb.select(is_even, whole, constant(I64, 0))
+            self._copy_words(source, origin, first, (0, begin), None)
+            rows = MATRIX * word
+            end = fb.and_(fb.add(length, rows - 1), -rows) if self._copies_rests else whole
+            self._copy_words(source, origin, first, (begin, end), length)
+
+    def _copy_words(
+        self, source: Value, origin: Value, first: Value, words: tuple[Value | int, Value], length: Value | None
+    ) -> None:
+        """Words of a run from a term to another one, below its length; all vectors are whole ones if that is None."""
+        fb, packing, lanes, memory = self._fb, self._packing, self._packing.lanes, self._memory
+        wide, word = vector(memory, lanes), packing.word
+        with self._loop(*words, word) as y:
+            are_there: list[Value | None] = [None] * word
+            if length is not None and self._copies_rests:
+                are_there = [fb.splat(fb.icmp("slt", fb.add(y, term), length), lanes) for term in range(word)]
+            with self._loop(0, self._width, lanes) as x:
+                place = fb.gep(memory, source, fb.add(fb.add(origin, self._y_offset(y)), x), inbounds=False)
+                below = None if length is None else lanes_below(fb, x, self._width, lanes)
+                stored = []
+                for term, is_there in enumerate(are_there):
+                    line = fb.gep(memory, place, self._y_offset(term), inbounds=False)
+                    if below is None:
+                        stored.append(fb.load(wide, line, self._align))
+                        continue
+                    mask = below if is_there is None else fb.and_(below, is_there)
+                    stored.append(fb.masked_load(wide, line, mask, zero(wide), self._align))
                 fb.store(self._words(stored), self._word_line(fb.add(first, y), x), I32.size_bytes)
 
     def _turn(self, strip: Strip) -> None:

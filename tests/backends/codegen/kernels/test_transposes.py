@@ -1,6 +1,7 @@
 """Transposes of every order, element width and odd size."""
 
 import itertools
+import re
 from typing import Any
 
 import ml_dtypes
@@ -72,6 +73,14 @@ def test_results_stored_past_the_caches_may_have_lines_of_any_alignment(compile_
     executable = compile_text(transpose(x.shape, (1, 0), "f32"))
     assert "nontemporal" in executable.as_text("llvm")
     np.testing.assert_array_equal(executable(x), x.T)
+
+
+def test_small_arrays_are_moved_in_small_tiles(compile_text: Any) -> None:
+    widest = min(TargetInfo.host().lanes(32), 16)
+    for dims, lanes, loops in ((3, 64, 64), min(widest, 8), 3), ((3, 2048, 128), widest, 5):
+        ir = compile_text(transpose(dims, (0, 2, 1), "f32")).as_text("llvm-before-optimizations")
+        assert f"load <{lanes} x i32>" in ir
+        assert len(re.findall(r"^loop[.\d]*:", ir, re.MULTILINE)) == loops
 
 
 def test_a_matrix_uses_the_tiled_kernel(check: Any, kernels: Any) -> None:

@@ -1,5 +1,6 @@
 """Small steps that need nothing of one another are shared out among threads."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,14 @@ def test_small_independent_steps_are_one_job(check: Any, threads: int) -> None:
     one = check(program, *arguments, ulps=4, num_threads=1)
     for mine, other in zip(executable(*arguments), one(*arguments), strict=True):
         assert mine.tobytes() == other.tobytes()
+
+
+def test_llvm_need_not_optimise_loops_around_calls(compile_text: Any) -> None:
+    program, _ = independent(100)
+    ir = compile_text(program, num_threads=2).as_text("llvm-before-optimizations")
+    marks = re.findall(r"^attributes (#\d+) = .* optnone", ir, re.MULTILINE)
+    (header,) = re.findall(r"^define .*@region.*", ir, re.MULTILINE)
+    assert {*marks} & {*header.split()}
 
 
 def test_few_small_steps_are_called_one_after_the_other(check: Any) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from xlalite.backends.base import CompileOptions, get_backend
-from xlalite.backends.codegen.llvm import TargetInfo
+from xlalite.backends.codegen.llvm import AS_WRITTEN, BRIEF, TargetInfo
 from xlalite.backends.cpu.native.jit import CodeForm, generate_code
 from xlalite.backends.cpu.native.jit_options import JitOptions
 from xlalite.backends.cpu.native.object_cache import ObjectCache, SharedImages
@@ -56,6 +56,13 @@ def test_products_share_functions_for_what_fills_no_tile() -> None:
     assert (shared_modules(product(520, 512, 527)) == first) is has_masks
     assert shared_modules(product(1, 4097, 1000)) == shared_modules(product(1, 4001, 1020))
     assert shared_modules(product(1, 1000, 3000)) == shared_modules(product(1, 1100, 2900))
+
+
+def test_loops_around_calls_are_compiled_as_written_also_where_parts_are_added() -> None:
+    for text in product(8, 100_000, 7), product(64, 100, 48):
+        ir = get_backend("cpu").compile_to("llvm-before-optimizations", parse(text), CompileOptions(num_threads=2)).text
+        (kernel,) = (one for one in ir.split(NEXT_MODULE) if re.search(r"^define .*@kernel\.d\(", one, re.MULTILINE))
+        assert AS_WRITTEN in kernel or BRIEF in kernel
 
 
 @pytest.mark.parametrize("n", [61, 127, 512, 513, 525])
