@@ -18,7 +18,6 @@ from xlalite.passes.rewriting.expander import OpExpander
 _WHOLE_VECTORS = 16
 _MOST_TRIED = 4096
 _LONG_ROW = 1 << 15
-_FEW = 8
 _COLUMNS = 128
 """Neighbouring results that a kernel of columns computes together."""
 
@@ -108,9 +107,9 @@ class ReductionSplitter(OpExpander):
         reduced = sorted(instruction.attrs.dimensions)
         size, each = array.dims[dimension], math.prod(array.dims[d] for d in reduced if d != dimension)
         if dimension == reduced[0] and len(reduced) > 1 and size >= self.partial_results:
-            # Partial results of a few elements each would take longer than their sum.
+            # Partial results of less than a vector would take longer than their sum.
             pieces = _equal_pieces(size, max(-(-size * each // self.piece), 2))
-            if each >= self.piece // _FEW or size % pieces:
+            if each >= _WHOLE_VECTORS or size % pieces:
                 return array, reduced, reduced[1:]
         else:
             pieces = min(self.partial_results, -(-size // 2)) if size < self.piece * 2 else -(-size // self.piece)
