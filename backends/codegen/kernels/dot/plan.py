@@ -12,7 +12,7 @@ from functools import cache
 
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.matrix_tile import BLOCK
-from xlalite.backends.codegen.kernels.dot.matrix_units import MOST_WORDS, WHOLE_WORDS, matrix_units
+from xlalite.backends.codegen.kernels.dot.matrix_units import MOST_WORDS, WHOLE_WORDS, matrix_units, walks_columns
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers, in_words, numbers_of
 from xlalite.backends.codegen.kernels.dot.reading import (
     LEAST_RUN,
@@ -111,6 +111,7 @@ class DotPlan:
         row_run: Rows between which one stride leads in what tiles read; none lies in two such runs.
         cycles: Vector multiply-adds that the whole takes, about.
         rows_outside: Whether a tile of rows meets all columns of a piece before the next one does; else the reverse.
+        walks_columns: Whether a tile goes through all columns of a piece, panels of `columns` one after the other.
         overlaps: Whether the last tile of rows of a piece begins in the one before where there are too few rows.
         flipped: Whether the view is that of a single column as a row.
         streams: Rows of the right operand that are read side by side with form STREAM.
@@ -140,6 +141,7 @@ class DotPlan:
     row_run: int
     cycles: float
     rows_outside: bool = False
+    walks_columns: bool = False
     overlaps: bool = False
     flipped: bool = False
     streams: int = 0
@@ -153,6 +155,11 @@ class DotPlan:
     def packed_elements(self) -> int:
         """Elements of operands that are packed at a time."""
         return packed_elements(self.packs_lhs, self.packs_rhs, self.unit_rows, self.unit_columns, self.unit_depth)
+
+    @property
+    def tile_columns(self) -> int:
+        """Columns that one call of a tile computes."""
+        return self.unit_columns if self.walks_columns else self.columns
 
     @property
     def overlaps_columns(self) -> bool:
@@ -298,7 +305,9 @@ def _in_matrices(view: DotView, numbers: Numbers, lanes: int) -> Iterator[DotPla
             row_bytes = 0 if packs_lhs else view.lhs.outer.stride * representation(numbers.lhs).memory.size_bytes
             tiling = matrix_tiling(replace(view, k=-(-view.k // numbers.word)), row_run, words, row_bytes)
             packing = _packing_of_words(view, numbers, lanes, packs_lhs=packs_lhs)
-            yield _finished(Form.COLUMNS, view, numbers, lanes, tiling, packing, depth, row_run)
+            walks = packs_lhs and depth >= view.k and walks_columns(view, -(-depth // numbers.word))
+            tiling = replace(tiling, rows=BLOCK) if walks else tiling
+            yield _finished(Form.COLUMNS, view, numbers, lanes, tiling, packing, depth, row_run, walks=walks)
 
 
 def _packing_of_words(view: DotView, numbers: Numbers, lanes: int, *, packs_lhs: bool) -> OperandCycles:
@@ -421,16 +430,19 @@ def _finished(
     unit_depth: int,
     row_run: int,
     most_packed: int = MAX_PACKED_ELEMENTS,
+    *,
+    walks: bool = False,
 ) -> DotPlan:
     most_parts = min(PIECES, view.k * (view.m + view.n) // (_TERMS_A_RESULT * view.m * view.n), view.k // unit_depth)
     most_parts = most_parts if form is Form.COLUMNS else 1
     words = -(-unit_depth // numbers.word)
     if numbers.in_matrices:
-        rows, columns, parts = matrix_units(view, tiling, packing, words, row_run, most_parts, PIECES)
+        rows, columns, parts = matrix_units(view, tiling, packing, words, row_run, most_parts, PIECES, walks=walks)
     else:
         rows, columns, parts = units_of(view, lanes, tiling, packing, words, row_run, most_parts, most_packed)
     down, across = -(-view.m // rows), -(-view.n // columns)
-    packed_again = packing.lhs * (across - 1) + packing.rhs * (down - 1)
+    # Of many pieces of few rows, those of a thread share what is packed.
+    packed_again = packing.lhs * (across - 1) + packing.rhs * (1 if walks else down - 1)
     cycles = tiling.cycles + packing.lhs + packing.rhs + packed_again + packing.lhs_fetch * across
     return DotPlan(
         form,
@@ -448,6 +460,7 @@ def _finished(
         packing.rhs > 0,
         row_run,
         cycles * view.batch_count,
+        walks_columns=walks,
         overlaps=tiling.overlaps,
         shares_packed=packed_again > _PACKED_AGAIN * tiling.cycles,
     )
