@@ -380,7 +380,8 @@ def _outer(
         return
     if not is_read or not outer.is_single or walk.run < min(depth, LEAST_RUN) or outer.stride == 1 != walk.stride:
         depth = max(view.k, 1) if is_whole else packed_depth(view, numbers, lanes, target, limit)
-        yield _outer_plan(form, view, numbers, lanes, target, depth, packs_lhs=True)
+        shares_steps = may_overlap and depth < view.k and numbers.stores_sums
+        yield _outer_plan(form, view, numbers, lanes, target, depth, packs_lhs=True, shares_steps=shares_steps)
 
 
 def _outer_plan(
@@ -393,6 +394,7 @@ def _outer_plan(
     *,
     packs_lhs: bool,
     may_overlap: bool = False,
+    shares_steps: bool = False,
 ) -> DotPlan:
     # What is added to sums of earlier terms is not added twice.
     may_overlap = may_overlap and depth >= view.k
@@ -414,7 +416,7 @@ def _outer_plan(
     )
     most_columns = most_columns_packed(numbers, target)
     most = most_columns if view.rhs.is_strided and not packs_lhs else MAX_PACKED_ELEMENTS
-    plan = _finished(form, view, numbers, lanes, best, packing, depth, row_run, most)
+    plan = _finished(form, view, numbers, lanes, best, packing, depth, row_run, most, shares_steps=shares_steps)
     # Rows of a tile that are packed, or far away, stay in the nearest cache for all columns.
     rows_outside = (packs_lhs or packing.lhs_fetch > 0) and plan.unit_columns * depth <= most_columns
     return replace(plan, rows_outside=rows_outside, rhs_is_far=not rhs and is_fetched_ahead(view, numbers, target))
@@ -432,6 +434,7 @@ def _finished(
     most_packed: int = MAX_PACKED_ELEMENTS,
     *,
     walks: bool = False,
+    shares_steps: bool = False,
 ) -> DotPlan:
     most_parts = min(PIECES, view.k * (view.m + view.n) // (_TERMS_A_RESULT * view.m * view.n), view.k // unit_depth)
     most_parts = most_parts if form is Form.COLUMNS else 1
@@ -439,11 +442,15 @@ def _finished(
     if numbers.in_matrices:
         rows, columns, parts = matrix_units(view, tiling, packing, words, row_run, most_parts, PIECES, walks=walks)
     else:
-        rows, columns, parts = units_of(view, lanes, tiling, packing, words, row_run, most_parts, most_packed)
+        rows, columns, parts = units_of(
+            view, lanes, tiling, packing, words, row_run, most_parts, most_packed, shares_steps=shares_steps
+        )
     down, across = -(-view.m // rows), -(-view.n // columns)
-    # Of many pieces of few rows, those of a thread share what is packed.
-    packed_again = packing.lhs * (across - 1) + packing.rhs * (1 if walks else down - 1)
+    packed_again = packing.lhs * (across - 1) + packing.rhs * (down - 1)
     cycles = tiling.cycles + packing.lhs + packing.rhs + packed_again + packing.lhs_fetch * across
+    if walks or shares_steps:
+        # Of many pieces of rows, those of a thread share what is packed.
+        cycles -= packing.rhs * max(down - 2, 0)
     return DotPlan(
         form,
         view,
