@@ -355,7 +355,7 @@ class Driver:
     @contextmanager
     def _columns(self, piece: Piece, memory: Type, b: Value) -> Iterator[tuple[Scalar, Scalar, Value]]:
         """The columns of each tile: the first one in the piece, how many, and where they lie."""
-        math, columns = self._math, self._plan.columns
+        math, columns = self._math, self._plan.tile_columns
         stride = 0 if self._plan.view.rhs.looked_up else self._layout.rhs.tile
         with math.steps_along(piece.area.width, columns, memory, b, stride) as (column, place):
             yield column, math.piece(column, columns, piece.area.width), place

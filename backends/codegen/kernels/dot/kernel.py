@@ -218,7 +218,7 @@ class DotKernel(Kernel):
     def _tile_steps(self) -> int:
         """Multiply-adds of vectors in one call of a tile."""
         plan = self.plan
-        return plan.rows * -(-plan.columns // plan.lanes) * plan.unit_depth
+        return plan.rows * -(-plan.tile_columns // plan.lanes) * plan.unit_depth
 
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Walks over pieces of work."""
@@ -295,7 +295,7 @@ class DotKernel(Kernel):
             row,
             column,
             plan.rows if is_tile and (has_whole_rows or plan.overlaps) else height,
-            plan.columns if is_tile and view.n % plan.columns == 0 and view.seen is None else width,
+            plan.tile_columns if is_tile and view.n % plan.tile_columns == 0 and view.seen is None else width,
         )
         finisher = Finisher(entry, self.request.body, self.dot, self.plan, self.layout)
         if finisher.only_calls:

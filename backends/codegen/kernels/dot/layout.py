@@ -138,7 +138,7 @@ def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
     else:
         whole = plan.depth_units > 1
         rows = plan.unit_rows if whole else plan.rows
-        columns = plan.unit_columns if whole else plan.columns
+        columns = plan.unit_columns if whole else plan.tile_columns
         lines, line = (columns, rows) if turned else (rows, columns)
         sums_line, sums_place = _up(line, plan.lanes), place
         place += _up(lines * sums_line * size, _ALIGNMENT)
@@ -208,6 +208,7 @@ def _matrix_tile(kind: type[MatrixTile], plan: DotPlan, columns: int, rows: int)
         columns=_up(columns, plan.lanes),
         lanes=plan.lanes,
         chains=1,
+        walks_columns=plan.walks_columns,
         is_packed=plan.packs_lhs,
         has_runs=_run(plan) > 0,
         words=MATRIX if plan.packs_lhs else words_of_rows(plan.view, plan.numbers),
@@ -274,7 +275,8 @@ def arguments_of(
     if plan.form is Form.STREAM:
         return *strides, width
     runs = (_run(plan), plan.view.lhs.depth.jump) if _run(plan) else ()
-    return *strides, _chain_piece(plan), width, height, *runs
+    piece = layout.rhs.tile if plan.numbers.in_matrices else _chain_piece(plan)
+    return *strides, piece, width, height, *runs
 
 
 def _run(plan: DotPlan) -> int:

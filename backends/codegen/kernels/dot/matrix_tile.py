@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from xlalite.backends.codegen.kernels.dot.tile import Tile, TileBuilder
 from xlalite.backends.codegen.kernels.dot.words import BLOCK, MATRIX, Words
-from xlalite.backends.codegen.kernels.scalars import Scalars
+from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
 from xlalite.backends.codegen.llvm import I1, I8, I16, I64, VOID, FunctionBuilder, Value, array, constant
 from xlalite.hlo.records import dataclass
 
@@ -29,12 +29,16 @@ _PRODUCTS = {(True, True): "tdpbssd", (True, False): "tdpbsud", (False, True): "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixTile(Tile):
-    """A tile of rows of words, 32 after others, and of up to 32 columns in a panel.
+    """A tile of rows of words, 32 after others, and of up to 32 columns in a panel; or of up to 32 rows and any panels.
 
-    It takes what an `OuterTile` does, and is told how many rows and columns there are; whether there are more than 16
-    columns is known.
+    It takes what an `OuterTile` does, the distance of panels in place of the terms after which sums begin anew, and is
+    told how many rows and columns there are; of one panel it is known whether there are more than 16 columns.
+
+    The rows that meet many panels stay in the nearest cache, some words at a time. Panels pass through, loaded so that
+    they take no place there: 1024 in each dimension take 1.5 ms of one core so, and 1.8 otherwise.
 
     Attributes:
+        walks_columns: Whether it goes through panels, with the same rows.
         is_packed: Whether rows of a are in lines of words; else where the program has them, in terms.
         has_runs: Whether columns of a lie in several runs, which are two arguments more; of whole rows of registers.
         words: Words of a row of a register of a.
@@ -43,6 +47,7 @@ class MatrixTile(Tile):
     name: ClassVar[str] = "dot_matrices"
     arguments: ClassVar[int] = 7
 
+    walks_columns: bool
     is_packed: bool
     has_runs: bool
     words: int = MATRIX
@@ -103,86 +108,94 @@ class _Call:
     def __init__(self, builder: TileBuilder, tile: MatrixTile) -> None:
         self._builder = builder
         self._fb = fb = builder.fb
-        a, self._b, self._c, words, self._adds, a_row, _, self._b_depth, self._c_row, _, width, height, *runs = (
+        a, self._b, self._c, words, self._adds, a_row, _, self._b_depth, self._c_row, self._panel, *sizes = (
             fb.parameters
         )
+        self._width, self._height, *runs = sizes
         self._rows = Rows(builder, tile, a, a_row, runs)
+        self._walks_columns = tile.walks_columns
         self._words = tile.words
         self._steps = fb.udiv(fb.add(words, tile.words - 1), tile.words)
-        self._height = height
         self._columns = range(tile.columns // MATRIX)
-        whole = [constant(I64, MATRIX)] * (len(self._columns) - 1)
-        self._widths = [*whole, fb.sub(width, MATRIX * len(whole))]
         self._shapes = fb.alloca(array(I8, _SHAPES_BYTES), align=_SHAPES_BYTES)
 
     def emit(self) -> None:
-        """Blocks of up to 32 rows, as high as each other, then what is left; for each of these some words at a time."""
-        fb, height = self._fb, self._height
-        block = _even(fb, height, BLOCK)
-        whole = fb.sub(height, fb.urem(height, block))
+        """Whole blocks, then what is left; for each of these some words at a time. Those of rows are equally high."""
+        fb = self._fb
+        size = self._width if self._walks_columns else self._height
+        block = constant(I64, BLOCK) if self._walks_columns else _even(fb, size, BLOCK)
+        whole = fb.sub(size, fb.urem(size, block))
         step = _even(fb, self._steps, _STEPS)
         with fb.loop(0, 2) as number:
             begin = fb.mul(whole, number)
-            end = fb.select(fb.icmp("eq", number, 0), whole, height)
+            end = fb.select(fb.icmp("eq", number, 0), whole, size)
             with fb.if_(fb.icmp("ne", begin, end)):
-                rows = fb.smin(fb.sub(end, begin), block)
-                self._shape_registers((fb.smin(rows, MATRIX), fb.smax(fb.sub(rows, MATRIX), 1)))
+                extent = fb.smin(fb.sub(end, begin), block)
+                rows, columns = (self._height, extent) if self._walks_columns else (extent, self._width)
+                self._shape_registers(_parts(fb, rows), _parts(fb, columns))
                 with fb.carried_loop(0, self._steps, step, [self._b, self._adds], nonempty=True) as parts:
                     panel, adds = parts.values
                     steps = fb.smin(fb.sub(self._steps, parts.index), step)
-                    with fb.loop(begin, end, block, nonempty=True) as row:
-                        # The lower register has the last row, again, if there is no other.
-                        lower = fb.add(row, fb.smin(fb.sub(rows, 1), constant(I64, MATRIX)))
-                        self._compute((row, lower), panel, (parts.index, steps), adds)
+                    with fb.loop(begin, end, block, nonempty=True) as first:
+                        self._compute(first, rows, columns, panel, (parts.index, steps), adds)
                     behind = fb.mul(self._b_depth, fb.mul(step, self._words))
                     parts.yield_(fb.gep(self._builder.kept, panel, behind, inbounds=False), constant(I1, 1))
         fb.intrinsic("x86.tilerelease", VOID, (), ())
 
-    def _shape_registers(self, heights: Sequence[Value]) -> None:
+    def _shape_registers(self, heights: Sequence[Value], widths: Sequence[Value]) -> None:
         """Says how many rows of how many bytes each register has, which makes all of them 0."""
         fb, words, columns = self._fb, constant(I64, self._words), self._columns
         fb.memset(self._shapes, 0, _SHAPES_BYTES, align=_SHAPES_BYTES)
         fb.store(constant(I8, 1), self._shapes, 1)
         rows = range(len(heights))
-        shapes = {_sums(row, column): (heights[row], self._widths[column]) for row in rows for column in columns}
+        shapes = {_sums(row, column): (heights[row], widths[column]) for row in rows for column in columns}
         shapes |= {_LEFT + row: (height, words) for row, height in enumerate(heights)}
-        shapes |= {_RIGHT + column: (words, self._widths[column]) for column in columns}
+        shapes |= {_RIGHT + column: (words, widths[column]) for column in columns}
         for register, (height, width) in shapes.items():
             size = fb.trunc(fb.mul(width, WORD_BYTES), I16)
             fb.store(size, fb.gep(I8, self._shapes, _ROW_SIZES + 2 * register), 2)
             fb.store(fb.trunc(height, I8), fb.gep(I8, self._shapes, _HEIGHTS + register), 1)
         fb.intrinsic("x86.ldtilecfg", VOID, (self._shapes,), ())
 
-    def _compute(self, rows: Sequence[Value], panel: Value, steps: tuple[Value, Value], adds: Value) -> None:
-        """The sums of registers of rows, each from one on, over some rows of registers of words, from one on."""
-        fb, math, kept = self._fb, Scalars(self._fb), self._builder.kept
-        lines = [self._rows.line(row) for row in rows]
+    def _compute(
+        self, first: Value, rows: Value, columns: Value, panel: Value, steps: tuple[Value, Value], adds: Value
+    ) -> None:
+        """The sums of so many rows and columns, from one of them on, over some rows of registers of words."""
+        fb, math, kept, walks = self._fb, Scalars(self._fb), self._builder.kept, self._walks_columns
+        # The second register has the last row, or column, again, if there is no other.
+        down, across = fb.smin(fb.sub(rows, 1), constant(I64, MATRIX)), constant(I64, MATRIX)
+        row: Scalar = 0 if walks else first
+        c = self._c
+        if walks:
+            across = fb.smin(fb.sub(columns, 1), across)
+            panel = fb.gep(kept, panel, fb.mul(fb.udiv(first, BLOCK), self._panel))
+            c = fb.gep(kept, c, first)
+        places, offsets = [math.value(row), math.value(math.add(row, down))], [constant(I64, 0), across]
+        lines = [self._rows.line(place) for place in places]
         sums = {
-            _sums(row, column): math.address(kept, self._c, fb.add(fb.mul(place, self._c_row), MATRIX * column))
-            for row, place in enumerate(rows)
+            _sums(row, column): fb.gep(kept, c, fb.add(fb.mul(place, self._c_row), offsets[column]))
+            for row, place in enumerate(places)
             for column in self._columns
         }
+        load_rhs = "tileloaddt164" if self._walks_columns else "tileloadd64"
         for register in sums:
             fb.intrinsic("x86.tilezero", VOID, (constant(I8, register),), ())
         with fb.if_(adds):
             for register, place in sums.items():
                 self._move("tileloadd64", register, place, self._c_row)
-        first, count = steps
-        with fb.carried_loop(0, count, 1, [panel, *self._rows.offset(first)], nonempty=True) as loop:
+        begin, count = steps
+        with fb.carried_loop(0, count, 1, [panel, *self._rows.offset(begin)], nonempty=True) as loop:
             panel, *now = loop.values
             for column in self._columns:
-                self._move("tileloadd64", _RIGHT + column, fb.gep(kept, panel, MATRIX * column), self._b_depth)
+                self._move(load_rhs, _RIGHT + column, fb.gep(kept, panel, offsets[column]), self._b_depth)
             for row, line in enumerate(lines):
                 place = fb.gep(I8, line, now[0])
-                self._load(_LEFT + row, place, self._rows.line_bytes)
+                fb.intrinsic("x86.tileloadd64", VOID, (constant(I8, _LEFT + row), place, self._rows.line_bytes), ())
                 for column in self._columns:
                     self._multiply(_sums(row, column), _LEFT + row, _RIGHT + column)
             loop.yield_(fb.gep(kept, panel, fb.mul(self._b_depth, self._words)), *self._rows.next(*now))
         for register, place in sums.items():
             self._move("tilestored64", register, place, self._c_row)
-
-    def _load(self, register: int, place: Value, line_bytes: Value) -> None:
-        self._fb.intrinsic("x86.tileloadd64", VOID, (constant(I8, register), place, line_bytes), ())
 
     def _move(self, operation: str, register: int, place: Value, words: Value) -> None:
         fb = self._fb
@@ -199,6 +212,11 @@ class _Call:
 def _sums(row: int, column: int) -> int:
     """The register of the sums of a register of rows and one of columns."""
     return 2 * row + column
+
+
+def _parts(fb: FunctionBuilder, size: Value) -> list[Value]:
+    """The rows, or columns, of two registers; at least one of each."""
+    return [fb.smin(size, MATRIX), fb.smax(fb.sub(size, MATRIX), 1)]
 
 
 def _even(fb: FunctionBuilder, count: Value, most: int) -> Value:

@@ -45,7 +45,7 @@ class NextProduct:
     def fetch(self, fb: FunctionBuilder, math: Scalars, plan: DotPlan, after: Piece, area: Area) -> None:
         """Fetches what belongs to a tile; `after` is the next product's piece."""
         down = -(-plan.view.m // plan.rows)
-        row, column = math.divide(area.row, plan.rows), math.divide(area.column, plan.columns)
+        row, column = math.divide(area.row, plan.rows), math.divide(area.column, plan.tile_columns)
         tile = math.add(math.multiply(column, down), row)
         for lines, operand in ((self.lhs_lines, after.lhs), (self.rhs_lines, after.rhs)):
             self._fetch_lines(fb, math.multiply(tile, lines * _LINE_BYTES), lines, operand)

@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from xlalite.backends.codegen.arrays.types import representation
-from xlalite.backends.codegen.kernels.dot.matrix_units import MOST_WORDS, WHOLE_WORDS, matrix_units
+from xlalite.backends.codegen.kernels.dot.matrix_units import MOST_WORDS, WHOLE_WORDS, matrix_units, walks_columns
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers, in_words, numbers_of
 from xlalite.backends.codegen.kernels.dot.reading import (
     LEAST_RUN,
@@ -119,6 +119,7 @@ class DotPlan:
         row_run: Rows between which one stride leads in what tiles read; none lies in two such runs.
         cycles: Vector multiply-adds that the whole takes, about.
         rows_outside: Whether a tile of rows meets all columns of a piece before the next one does; else the reverse.
+        walks_columns: Whether a tile goes through all columns of a piece, panels of `columns` one after the other.
         overlaps: Whether the last tile of rows of a piece begins in the one before where there are too few rows.
         flipped: Whether the view is that of a single column as a row.
         streams: Rows of the right operand that are read side by side with form STREAM.
@@ -148,6 +149,7 @@ class DotPlan:
     row_run: int
     cycles: float
     rows_outside: bool = False
+    walks_columns: bool = False
     overlaps: bool = False
     flipped: bool = False
     streams: int = 0
@@ -161,6 +163,11 @@ class DotPlan:
     def packed_elements(self) -> int:
         """Elements of operands that are packed at a time."""
         return packed_elements(self.packs_lhs, self.packs_rhs, self.unit_rows, self.unit_columns, self.unit_depth)
+
+    @property
+    def tile_columns(self) -> int:
+        """Columns that one call of a tile computes."""
+        return self.unit_columns if self.walks_columns else self.columns
 
     @property
     def overlaps_columns(self) -> bool:
@@ -306,7 +313,9 @@ def _in_matrices(view: DotView, numbers: Numbers, lanes: int) -> Iterator[DotPla
             row_bytes = 0 if packs_lhs else view.lhs.outer.stride * representation(numbers.lhs).memory.size_bytes
             tiling = matrix_tiling(replace(view, k=-(-view.k // numbers.word)), row_run, words, row_bytes)
             packing = _packing_of_words(view, numbers, lanes, packs_lhs=packs_lhs)
-            yield _finished(Form.COLUMNS, view, numbers, lanes, tiling, packing, depth, row_run)
+            walks = packs_lhs and depth >= view.k and walks_columns(view, -(-depth // numbers.word))
+            tiling = replace(tiling, rows=BLOCK) if walks else tiling
+            yield _finished(Form.COLUMNS, view, numbers, lanes, tiling, packing, depth, row_run, walks=walks)
 
 
 def _packing_of_words(view: DotView, numbers: Numbers, lanes: int, *, packs_lhs: bool) -> OperandCycles:
@@ -379,7 +388,8 @@ def _outer(
         return
     if not is_read or not outer.is_single or walk.run < min(depth, LEAST_RUN) or outer.stride == 1 != walk.stride:
         depth = max(view.k, 1) if is_whole else packed_depth(view, numbers, lanes, target, limit)
-        yield _outer_plan(form, view, numbers, lanes, target, depth, packs_lhs=True)
+        shares_steps = may_overlap and depth < view.k and numbers.stores_sums
+        yield _outer_plan(form, view, numbers, lanes, target, depth, packs_lhs=True, shares_steps=shares_steps)
 
 
 def _outer_plan(
@@ -392,6 +402,7 @@ def _outer_plan(
     *,
     packs_lhs: bool,
     may_overlap: bool = False,
+    shares_steps: bool = False,
 ) -> DotPlan:
     # What is added to sums of earlier terms is not added twice.
     may_overlap = may_overlap and depth >= view.k
@@ -414,7 +425,7 @@ def _outer_plan(
     )
     most_columns = most_columns_packed(numbers, target)
     most = most_columns if view.rhs.is_strided and not packs_lhs else MAX_PACKED_ELEMENTS
-    plan = _finished(form, view, numbers, lanes, best, packing, depth, row_run, most)
+    plan = _finished(form, view, numbers, lanes, best, packing, depth, row_run, most, shares_steps=shares_steps)
     # Rows of a tile that are packed, or far away, stay in the nearest cache for all columns.
     rows_outside = (packs_lhs or packing.lhs_fetch > 0) and plan.unit_columns * depth <= most_columns
     return replace(plan, rows_outside=rows_outside, rhs_is_far=not rhs and is_fetched_ahead(view, numbers, target))
@@ -430,17 +441,25 @@ def _finished(
     unit_depth: int,
     row_run: int,
     most_packed: int = MAX_PACKED_ELEMENTS,
+    *,
+    walks: bool = False,
+    shares_steps: bool = False,
 ) -> DotPlan:
     most_parts = min(PIECES, view.k * (view.m + view.n) // (_TERMS_A_RESULT * view.m * view.n), view.k // unit_depth)
     most_parts = most_parts if form is Form.COLUMNS else 1
     words = -(-unit_depth // numbers.word)
     if numbers.in_matrices:
-        rows, columns, parts = matrix_units(view, tiling, packing, words, row_run, most_parts, PIECES)
+        rows, columns, parts = matrix_units(view, tiling, packing, words, row_run, most_parts, PIECES, walks=walks)
     else:
-        rows, columns, parts = units_of(view, lanes, tiling, packing, words, row_run, most_parts, most_packed)
+        rows, columns, parts = units_of(
+            view, lanes, tiling, packing, words, row_run, most_parts, most_packed, shares_steps=shares_steps
+        )
     down, across = -(-view.m // rows), -(-view.n // columns)
     packed_again = packing.lhs * (across - 1) + packing.rhs * (down - 1)
     cycles = tiling.cycles + packing.lhs + packing.rhs + packed_again + packing.lhs_fetch * across
+    if walks or shares_steps:
+        # Of many pieces of rows, those of a thread share what is packed.
+        cycles -= packing.rhs * max(down - 2, 0)
     return DotPlan(
         form,
         view,
@@ -457,6 +476,7 @@ def _finished(
         packing.rhs > 0,
         row_run,
         cycles * view.batch_count,
+        walks_columns=walks,
         overlaps=tiling.overlaps,
         shares_packed=packed_again > _PACKED_AGAIN * tiling.cycles,
     )

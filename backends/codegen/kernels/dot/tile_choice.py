@@ -45,7 +45,7 @@ class TileChoice:
     def function(self, height: Scalar, width: Scalar, is_exact: Value | None) -> Value:
         """The function for so many rows and columns; `is_exact` says whether words are right for the numbers."""
         plan = self._plan
-        if plan.form is Form.STREAM:
+        if plan.form is Form.STREAM or plan.walks_columns:
             return self._of(plan.rows, plan.columns, is_exact)
 
         def of_columns(columns: int) -> Value:
@@ -60,7 +60,8 @@ class TileChoice:
     @property
     def _rest_columns(self) -> int:
         """Columns of the last tile, if there are fewer; else 0."""
-        return 0 if self._plan.overlaps_columns else self._plan.view.n % self._plan.columns
+        plan = self._plan
+        return 0 if plan.overlaps_columns or plan.walks_columns else plan.view.n % plan.columns
 
     @property
     def _has_one_width(self) -> bool:

@@ -36,6 +36,11 @@ fetch a vector of the shortest parts: [16,3072] by [3072,768] takes 980 us of on
 such of 384, 600 in parts of all columns.
 """
 
+_PACKED_BY_OTHERS = 0.25
+"""Part of the columns that pieces of other rows pack again if those of a thread share them step by step: [1024,1024]
+transposed times as much takes 11.8 ms of one core in pieces of all columns, 13.0 in such of 256 and 516 rows.
+"""
+
 _MAX_UNIT_ELEMENTS = 1 << 19
 """Elements of the result in a piece of work: with more, packed operands leave the caches."""
 
@@ -66,8 +71,13 @@ def units_of(
     row_run: int,
     most_parts: int,
     most_packed: int,
+    *,
+    shares_steps: bool = False,
 ) -> tuple[int, int, int]:
-    """Rows and columns of a piece of work, and parts of its depth: few pieces, none of them small or mostly packing."""
+    """Rows and columns of a piece of work, and parts of its depth: few pieces, none of them small or mostly packing.
+
+    Those of a thread may share the columns that are packed for a step along the depth.
+    """
     rows, columns, parts = view.m, view.n, 1
 
     def packed(rows: int, columns: int) -> int:
@@ -77,12 +87,13 @@ def units_of(
         return tiling.cycles * rows * columns / (view.m * view.n) / parts
 
     fetched = packing.lhs_fetch * (_FETCH_AGAIN if view.lhs.is_strided else 1.0)
+    packed_rhs = packing.rhs * (_PACKED_BY_OTHERS if shares_steps and most_parts < 2 else 1.0)
     read = 0.0 if packing.lhs else max(fetched, _READ * view.m * view.k / lanes)
 
     def waste(piece: tuple[int, int, int]) -> float:
         rows, columns, parts = piece
         again = (packing.lhs + read) / parts * rows / view.m if columns < view.n else 0.0
-        fetched_again = packing.rhs + packing.rhs_fetch + _FETCH_AGAIN * packing.rhs_far
+        fetched_again = packed_rhs + packing.rhs_fetch + _FETCH_AGAIN * packing.rhs_far
         again += fetched_again / parts * columns / view.n if rows < view.m else 0.0
         again += _ADD * rows * columns / lanes if parts > 1 else 0.0
         return again / work(*piece)

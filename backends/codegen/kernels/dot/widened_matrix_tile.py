@@ -24,9 +24,18 @@ class WidenedMatrixTile(MatrixTile):
     name: ClassVar[str] = "dot_widened_matrices"
 
     def emit(self, builder: TileBuilder) -> None:
-        """Stores the sums of all terms, or adds them to others; of the last row again where rows do not divide all."""
+        """Stores the sums of all terms, or adds them to others, a panel after the other."""
+        fb, kept = builder.fb, builder.kept
+        _, b, c, _, _, _, _, _, _, distance, width, *_ = fb.parameters
+        with fb.carried_loop(0, width, self.columns, [b, c], nonempty=True) as panels:
+            b, c = panels.values
+            self._compute(builder, b, c, fb.smin(fb.sub(width, panels.index), self.columns))
+            panels.yield_(fb.gep(kept, b, distance, inbounds=False), fb.gep(kept, c, self.columns, inbounds=False))
+
+    def _compute(self, builder: TileBuilder, b: Value, c: Value, width: Value) -> None:
+        """The sums of a panel; of the last row again where rows do not divide all."""
         fb, math, kept = builder.fb, Scalars(builder.fb), builder.kept
-        a, b, c, words, adds, a_row, _, b_depth, c_row, _, width, height, *runs = fb.parameters
+        a, _, _, words, adds, a_row, _, b_depth, c_row, _, _, height, *runs = fb.parameters
         lhs = Rows(builder, self, a, a_row, runs)
         starts = range(0, self.columns, self.lanes)
         masks = [builder.below(start, width) for start in starts]

@@ -112,7 +112,7 @@ def groups(sizes: Sequence[int]) -> Iterator[str]:
 def large_products() -> Iterator[str]:
     """Products that pack operands into scratch memory."""
     for t in ("f32", "f64", "bf16", "s8"):
-        for m, k, n in ((130, 300, 65), (65, 700, 129), (257, 129, 1), (2, 2050, 130)):
+        for m, k, n in ((130, 300, 65), (65, 700, 129), (257, 129, 1), (2, 2050, 130), (259, 520, 275)):
             attributes = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
             yield program(f"{t}[{m},{n}] dot(p0, p1), {attributes}", f"{t}[{m},{k}]", f"{t}[{k},{n}]")
             attributes = "lhs_contracting_dims={0}, rhs_contracting_dims={1}"

@@ -269,6 +269,13 @@ def test_pieces_of_which_both_operands_are_packed_are_large_and_shallow() -> Non
     assert not plan_dot(plain(3136, 64, 576), WIDE).shares_packed
 
 
+def test_pieces_that_share_columns_step_by_step_have_all_of_them() -> None:
+    dot = plain(1024, 1024, 1024, lhs_dim=0)
+    assert plan_dot(dot, WIDE, may_overlap=True).unit_columns == 1024
+    # Where something follows the sums, each piece goes through all steps.
+    assert plan_dot(dot, WIDE).unit_columns < 1024
+
+
 def test_few_rows_read_the_right_operand_where_it_stays_near() -> None:
     assert not plan_dot(plain(32, 1000, 1000), WIDE).packs_rhs
     assert not plan_dot(plain(32, 2048, 250), WIDE).packs_rhs

@@ -48,6 +48,37 @@ def test_products_of_any_size(
         check(text, *arguments, ulps=64, num_threads=threads)
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e-25])
+@pytest.mark.parametrize("columns", [256, 257, 275, 300])
+@pytest.mark.parametrize(("depth", "result"), [(255, "f32"), (700, "f32"), (700, "bf16")])
+def test_rows_that_meet_many_columns(
+    check: Any, rng: np.random.Generator, depth: int, result: str, columns: int, scale: float
+) -> None:
+    text = product((259, depth, columns), ("bf16", "bf16", result))
+    a, b = numbers(rng, (259, depth), scale), numbers(rng, (depth, columns), scale)
+    for threads in (1, 2, 5):
+        check(text, a, b, ulps=64, num_threads=threads)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "walks"),
+    [
+        ((256, 256, 160), True),
+        ((1024, 1024, 1024), True),
+        ((255, 1024, 1024), False),
+        ((1024, 1024, 159), False),
+        ((1024, 254, 1024), False),
+        ((1024, 4096, 1024), False),
+    ],
+)
+def test_tiles_go_through_columns_where_these_stay_in_a_cache(sizes: tuple[int, int, int], *, walks: bool) -> None:
+    target = TargetInfo.of(
+        "x86_64-unknown-linux-gnu", features=("avx512f", "avx512vl", "amx-tile", "amx-bf16", "amx-int8")
+    )
+    dot = parse(product(sizes, ("bf16", "bf16", "bf16"), (True, False))).entry_computation.root
+    assert plan_dot(dot, target).walks_columns is walks
+
+
 @pytest.mark.parametrize("isa", ["", "AVX512_BF16"])
 @pytest.mark.parametrize("depth", [96, 95, 2100])
 @pytest.mark.parametrize("exponent", [-40, -60, -100, -110])
