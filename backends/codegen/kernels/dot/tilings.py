@@ -203,7 +203,7 @@ def inner_tilings(view: DotView, lanes: int, target: TargetInfo) -> Iterator[Til
     size = view.batch_count * view.k * view.n * target.vector_bits // 8 // lanes
     is_far = view.m <= FEW_ROWS and size > target.cache_bytes[1] // 4
     most = _FAR_STREAMS if is_far else _NEAR_STREAMS if size > target.cache_bytes[0] else lanes
-    for columns in range(1, min(view.n, most) + 1):
+    for columns in range(1, min(view.n, most, lanes) + 1):
         rows = min(registers // (columns + 1), MAX_ROWS, view.m)
         if rows < 1:
             continue
