@@ -29,8 +29,8 @@ With 16, [1,4096] by [4096,4096] transposed takes 1150 us, with 8 940, with 4 83
 """
 
 _NEAR_STREAMS = 6
-"""The same where they come from the second cache: [16,512] by [512,512] transposed takes 147 us of one core with 13,
-114 with 10, 83 with 6, 87 with 4.
+"""The same where they come from the second cache and several rows meet them: [16,512] by [512,512] transposed takes
+147 us of one core with 13, 114 with 10, 83 with 6, 87 with 4.
 """
 
 _LATENCY = 8
@@ -202,7 +202,8 @@ def inner_tilings(view: DotView, lanes: int, target: TargetInfo) -> Iterator[Til
     registers = target.vector_registers - 4
     size = view.batch_count * view.k * view.n * target.vector_bits // 8 // lanes
     is_far = view.m <= FEW_ROWS and size > target.cache_bytes[1] // 4
-    most = _FAR_STREAMS if is_far else _NEAR_STREAMS if size > target.cache_bytes[0] else lanes
+    is_near = view.m > 2 and size > target.cache_bytes[0]
+    most = _FAR_STREAMS if is_far else _NEAR_STREAMS if is_near else lanes
     for columns in range(1, min(view.n, most, lanes) + 1):
         rows = min(registers // (columns + 1), MAX_ROWS, view.m)
         if rows < 1:
