@@ -28,7 +28,9 @@ _SMALLEST_SIZE = 4
 """Sizes below this are better off with one element at a time."""
 
 _FEW_BYTES = 1 << 18
-"""Arrays up to this, as weights are, take as long in tiles of side 8, whose code is there in 3 ms instead of 7."""
+"""Arrays up to this, as weights are, have tiles of side 8, which compile 3 ms sooner: [256,256] takes 10.3 us of one
+core so and 8.4 with 16, [100,300] 4.6 and 6.1.
+"""
 
 _COLUMNS = 64
 """Result columns of one unit of the extent of a two-dimensional transpose; a multiple of every tile's side."""

@@ -1,7 +1,7 @@
 """A typed builder of LLVM IR text.
 
 It exists because Python objects for each instruction cost more than LLVM itself: here an instruction is one checked
-method call that appends one line. The text goes to `llvmlite.binding.parse_assembly`.
+method call that appends one line. The text goes to LLVM's parser.
 
 ```
 from xlalite.backends.codegen.llvm import F32, I64, PTR, VOID, ModuleBuilder, vector

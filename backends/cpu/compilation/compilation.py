@@ -175,7 +175,7 @@ class Compilation:
         return assign_buffers(optimized)
 
     def _compiler(self, optimized: HloModule) -> NativeCompiler | None:
-        """Who makes the object code, if not llvmlite."""
+        """Who makes the object code, if not the interpreter's threads."""
         is_first = next(_programs) == 0
         is_short = sum(map(len, optimized.computations())) < _FEWEST_AT_FIRST
         if self._wanted is not CodeForm.OBJECT or not has_native_pool() or (is_first and is_short):

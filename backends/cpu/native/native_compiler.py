@@ -1,8 +1,8 @@
 """Object code of modules, made without the interpreter: some of it while others of the program are still written.
 
 A Python thread gets the interpreter back between LLVM's steps only when whoever has it gives it up, every five
-milliseconds. So threads that know nothing of Python (`native_compiler_ir.py`),
-and the caller at last, take modules out of a queue until it ends. What LLVM refuses is left to the caller.
+milliseconds. So threads that know nothing of Python (`native_compiler_ir.py`), and the caller at last, take modules out
+of a queue until it ends. What LLVM refuses is left to the caller.
 """
 
 from __future__ import annotations

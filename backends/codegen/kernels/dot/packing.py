@@ -233,7 +233,7 @@ class Packer:
 
     def _copy_elements(self, strip: Strip, y: Value, offset: Value) -> None:
         fb, packing = self._fb, self._packing
-        # What memory held beyond the width would be multiplied: denormal numbers take 150 cycles each.
+        # What memory held beyond the width would be multiplied: denormal numbers take a hundred cycles each.
         with fb.loop(0, strip.width if packing.is_exact else packing.lanes) as number:
             place = fb.load(PTR, fb.gep(PTR, strip.places, number), 8)
             self._copy_element(fb.gep(self._memory, place, offset), self._line(y, fb.add(strip.x, number)))

@@ -9,17 +9,7 @@ from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers
 from xlalite.backends.codegen.kernels.dot.packing import Packing
 from xlalite.backends.codegen.kernels.lane_exchange import exchanged
-from xlalite.backends.codegen.llvm import (
-    I64,
-    PTR,
-    VOID,
-    Function,
-    FunctionBuilder,
-    ModuleBuilder,
-    Type,
-    Value,
-    vector,
-)
+from xlalite.backends.codegen.llvm import I64, PTR, VOID, Function, FunctionBuilder, ModuleBuilder, Type, Value, vector
 
 
 def turner(module: ModuleBuilder, numbers: Numbers, packing: Packing) -> Function:
