@@ -64,6 +64,9 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
 }
 """What each function returns and takes; names are without `LLVMPY_`."""
 
+_LOCKED = frozenset({"PrintModuleToString"})
+"""What keeps the interpreter's lock: it sets the locale of the process for its time, and others open files of text."""
+
 
 def address_of(name: str) -> int:
     """Where a function of the library is, for machine code that calls it."""
@@ -94,10 +97,12 @@ def bytes_of(buffer: int) -> bytes:
 
 
 def _loaded() -> ctypes.CDLL:
-    library = ctypes.CDLL(os.path.join(llvmlite.__path__[0], "binding", get_library_name()))
+    path = os.path.join(llvmlite.__path__[0], "binding", get_library_name())
+    library, locked = ctypes.CDLL(path), ctypes.PyDLL(path)
     for name, (result, *arguments) in _SIGNATURES.items():
-        function = getattr(library, f"LLVMPY_{name}")
+        function = getattr(locked if name in _LOCKED else library, f"LLVMPY_{name}")
         function.restype, function.argtypes = result, arguments
+        setattr(library, function.__name__, function)
     return library
 
 

@@ -1,6 +1,8 @@
 """A large program is several LLVM modules, compiled one by one and linked together."""
 
 import ctypes
+import locale
+import threading
 from collections.abc import Sequence
 
 import pytest
@@ -129,6 +131,21 @@ def test_an_archive_gives_its_members_back() -> None:
     images = (b"odd", b"even", b"")
     assert ObjectCode(joined(images), ()).images == images
     assert ObjectCode(joined(images[:1]), ()).images == images[:1]
+
+
+def test_the_locale_of_the_process_stays_while_a_module_is_shown() -> None:
+    before, seen = locale.setlocale(locale.LC_ALL), set[str]()
+
+    def show() -> None:
+        for number in range(10):
+            generate_code(texts(1000)[0].replace("first", f"first{number}"), CodeForm.IR)
+
+    threads = [threading.Thread(target=show) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        seen.add(locale.setlocale(locale.LC_ALL))
+    assert seen | {locale.setlocale(locale.LC_ALL)} == {before}
 
 
 @pytest.mark.parametrize("calls", [1, 200])
