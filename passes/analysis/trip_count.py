@@ -38,6 +38,14 @@ class TripCountAnnotator(HloPass):
         return changed
 
 
+def known_trip_count(loop: HloInstruction) -> int | None:
+    """The number of iterations that `TripCountAnnotator` wrote down."""
+    try:
+        return int(json.loads(loop.backend_config)["known_trip_count"]["n"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
 def trip_count(loop: HloInstruction) -> int | None:
     """The number of iterations of a loop that counts: i = start; while i < limit: i += step.
 

@@ -21,6 +21,7 @@ from xlalite.hlo.ops.structural import ParameterAttrs
 from xlalite.hlo.records import dataclass
 from xlalite.passes.analysis.loop_state import is_element_of, loop_state
 from xlalite.passes.analysis.required_sharing import Refusal, analyse, share_required
+from xlalite.passes.analysis.trip_count import known_trip_count
 from xlalite.passes.core.base import HloPass
 from xlalite.passes.memory.scheduler import schedule
 from xlalite.passes.rewriting.inlining import inline_body
@@ -75,7 +76,7 @@ def _best_factor(loop: HloInstruction) -> tuple[int, int]:
     instructions = [instruction for called in loop.called_computations for instruction in called.instructions]
     if loop.is_controlled or any(_must_stay(instruction) for instruction in instructions) or loop_state(loop) is None:
         return 1, 0
-    count = _known_trip_count(loop)
+    count = known_trip_count(loop)
     steps = sum(instruction.op.computes for instruction in loop.called_computations[1].instructions)
     worth = _BYTES_A_STEP * steps if steps > _FEW_STEPS or count is None else 1
     before = least = _copied_bytes(loop, 1)
@@ -122,7 +123,7 @@ def _copy_into(
 
 
 def _unroll(loop: HloInstruction, factor: int) -> None:
-    parent, body, count = loop.parent, loop.called_computations[1], _known_trip_count(loop)
+    parent, body, count = loop.parent, loop.called_computations[1], known_trip_count(loop)
     assert parent is not None, "a loop in a computation"
     for _ in range(count % factor if count is not None else 0):
         state, _ = inline_body(body, loop.operands, parent)
@@ -136,7 +137,7 @@ def _unroll(loop: HloInstruction, factor: int) -> None:
 def _repeat_body(loop: HloInstruction, factor: int) -> None:
     """Makes a loop's body several iterations; of the second one, if the count is unknown, the condition is asked."""
     condition, body = loop.called_computations
-    if _known_trip_count(loop) is None:
+    if known_trip_count(loop) is None:
         body.set_root(_another_iteration(condition, body))
     else:
         once = body.clone()
@@ -168,11 +169,3 @@ def _another_iteration(condition: HloComputation, body: HloComputation) -> HloIn
 
 def _is_element(instruction: HloInstruction, number: int, source: HloInstruction) -> bool:
     return is_element_of(instruction, source) and instruction.attrs.index == number
-
-
-def _known_trip_count(loop: HloInstruction) -> int | None:
-    """The number of iterations that `TripCountAnnotator` wrote down."""
-    try:
-        return int(json.loads(loop.backend_config)["known_trip_count"]["n"])
-    except (ValueError, KeyError, TypeError):
-        return None

@@ -11,17 +11,25 @@ from xlalite.passes.core.debug_options import DebugOptions
 
 
 def loop_text(
-    m: int, n: int, k: int, *, rhs: str = "kn", dtype: str = "f32", after: str = "multiply(d, scale)", w: str = "w"
+    m: int,
+    n: int,
+    k: int,
+    *,
+    rhs: str = "kn",
+    dtype: str = "f32",
+    after: str = "multiply(d, scale)",
+    w: str = "w",
+    trips: int = 5,
 ) -> str:
-    """Five trips that add `after` a product of a changing `h` with `w` to a sum; `w` of the next trip is as given."""
+    """Trips that add `after` a product of a changing `h` with `w` to a sum; `w` of the next trip is as given."""
     shape = f"{dtype}[{k},{n}]" if rhs == "kn" else f"{dtype}[{n},{k}]"
     state = f"(s32[], {dtype}[{m},{k}], {shape}, {dtype}[{m},{n}])"
     return f"""HloModule loop
 condition {{
   s = {state} parameter(0)
   i = s32[] get-tuple-element(s), index=0
-  five = s32[] constant(5)
-  ROOT c = pred[] compare(i, five), direction=LT
+  trips = s32[] constant({trips})
+  ROOT c = pred[] compare(i, trips), direction=LT
 }}
 body {{
   s = {state} parameter(0)
@@ -86,6 +94,11 @@ def test_what_a_loop_does_not_change_is_packed_before_it(
     m: int, n: int, k: int, rhs: str, rng: np.random.Generator
 ) -> None:
     check(loop_text(m, n, k, rhs=rhs), rng, k)
+
+
+@pytest.mark.parametrize("m", [1, 2, 4])
+def test_many_steps_pack_for_few_rows_too(m: int, rng: np.random.Generator) -> None:
+    check(loop_text(m, 510, 119, trips=8), rng, 200)
 
 
 @pytest.mark.parametrize("dtype", ["f64", "s32"])
