@@ -76,6 +76,15 @@ def workloads() -> list[Workload]:
             workload("matmul, left side transposed {k}x{m} by {k}x{n}", _matmul_turned, m=m, k=k, n=n)
             for m, k, n in ((1024, 1024, 1024), (777, 2000, 513), (768, 1024, 3072))
         ),
+        *(
+            workload(
+                f"matmul, {{m}}x{{k}}{' transposed' * across} by itself{' transposed' * (not across)}",
+                partial(_gram, across),
+                m=m,
+                k=k,
+            )
+            for across, m, k in ((False, 1024, 1024), (False, 777, 129), (True, 2000, 513))
+        ),
         workload("matmul, {batch} of {m}x{k} by {k}x{n}", _batched, batch=96, m=129, k=64, n=129),
         workload("matmul, {batch} of {m}x{k} by {k}x{n}", _batched, batch=10000, m=4, k=4, n=4),
         workload("matmul, {batch} of {m}x{k} by {k}x{n}", _batched, batch=10000, m=3, k=3, n=1),
@@ -211,6 +220,14 @@ def _matmul_turned(m: int = 3, k: int = 5, n: int = 7) -> Contest:
         return lambda a, b: a.T @ b
 
     return function_contest(None, signed((k, m), (k, n)), plain, torch=plain, flops=2 * m * k * n)
+
+
+def _gram(across: bool, m: int = 3, k: int = 5) -> Contest:
+    def plain(_: Any) -> Callable[[Any], Any]:
+        return (lambda a: a.T @ a) if across else lambda a: a @ a.T
+
+    rows, terms = (k, m) if across else (m, k)
+    return function_contest(None, signed((m, k)), plain, torch=plain, flops=rows * (rows + 1) * terms)
 
 
 def _batched(batch: int = 2, m: int = 3, k: int = 5, n: int = 7) -> Contest:

@@ -94,14 +94,13 @@ class Driver:
 
     def emit(self) -> None:
         """Writes the loops."""
-        fb, entry = self._fb, self._entry
         self._tiles.declare_first()
         if self._slot_bytes:
-            with own_slot(entry, self._math.operand(self._slot_bytes)) as self._scratch:
+            with own_slot(self._entry, self._math.operand(self._slot_bytes)) as self._scratch:
                 self._pieces()
             return
         if self._layout.scratch_bytes:
-            self._scratch = fb.alloca(array(I8, self._layout.scratch_bytes), align=64)
+            self._scratch = self._fb.alloca(array(I8, self._layout.scratch_bytes), align=64)
         self._pieces()
 
     def _pieces(self) -> None:
@@ -138,15 +137,28 @@ class Driver:
         fb, plan, math = self._fb, self._plan, self._math
         none = constant(I64, -1)
         with fb.carried_loop(self._entry.begin, self._entry.end, 1, [none, none]) as loop:
-            block, row = math.divide(loop.index, plan.row_units), math.remainder(loop.index, plan.row_units)
-            column = math.remainder(block, plan.column_units)
+            row = math.remainder(loop.index, plan.row_units)
+            column = self._column_unit(math.divide(loop.index, plan.row_units))
             now = (
                 self._place_of(plan.view.lhs, loop.index, plan.row_units, row),
                 self._place_of(plan.view.rhs, loop.index, plan.column_units, column),
             )
             is_new = tuple(fb.icmp("ne", one, before) for one, before in zip(now, loop.values, strict=True))
-            yield loop.index, (is_new[0], is_new[1])
+            is_computed = fb.icmp("sge", math.value(row), math.value(column)) if plan.mirrors else None
+            if is_computed is not None:  # nothing is packed for what is copied
+                now = fb.select(is_computed, now[0], none), fb.select(is_computed, now[1], none)
+            with self._where(is_computed, is_always=False):
+                yield loop.index, (is_new[0], is_new[1])
             loop.yield_(*now)
+
+    def _column_unit(self, block: Scalar) -> Scalar:
+        """Which piece of the columns is next: of a mirrored product, one with many rows, then one with few."""
+        plan, math = self._plan, self._math
+        number = math.remainder(block, plan.column_units)
+        if not plan.mirrors:
+            return number
+        half, is_last = math.divide(number, 2), math.remainder(number, 2)
+        return math.add(half, math.multiply(is_last, math.subtract(plan.column_units - 1, math.multiply(half, 2))))
 
     def _place_of(self, matrix: Matrix, number: Scalar, units: int, unit: Scalar) -> Value:
         """What tells the parts of an operand apart; all products of a batch may have it in common."""
@@ -223,7 +235,7 @@ class Driver:
             sums = self._part(shared_memory(self._entry), math.add(math.multiply(number, plan.parts), part))
         block = math.divide(number, plan.row_units)
         row = math.multiply(math.remainder(number, plan.row_units), plan.unit_rows)
-        column = math.multiply(math.remainder(block, plan.column_units), plan.unit_columns)
+        column = math.multiply(self._column_unit(block), plan.unit_columns)
         product = math.divide(block, plan.column_units) if plan.view.batch_count > 1 else 0
         lhs: Scalar = view.lhs.origin
         rhs: Scalar = view.rhs.origin
@@ -275,9 +287,8 @@ class Driver:
 
     def _seek_rhs(self, piece: Piece, start: Scalar) -> None:
         """Turns to what is packed of a right operand from a term on."""
-        math = self._math
-        number = math.divide(math.subtract(start, piece.start), self._plan.unit_depth)
-        self._rhs_scratch = math.address(I8, self._place(0), math.multiply(number, self._layout.rhs.size_bytes))
+        number = self._math.divide(self._math.subtract(start, piece.start), self._plan.unit_depth)
+        self._rhs_scratch = self._place(self._math.multiply(number, self._layout.rhs.size_bytes))
 
     def _scan(self, piece: Piece, start: Scalar, depth: Scalar, least_offset: int) -> None:
         """Finds the least exponent of all that lies between the first and the last element of a left operand's part."""
@@ -308,7 +319,7 @@ class Driver:
             return
         part = math.multiply(math.divide(start, plan.unit_depth), plan.column_units)
         part = math.add(part, math.divide(area.column, plan.unit_columns))
-        self._rhs_scratch = math.address(I8, self._place(0), math.multiply(part, layout.rhs.size_bytes))
+        self._rhs_scratch = self._place(math.multiply(part, layout.rhs.size_bytes))
         word, product = math.address(I64, self._place(layout.kept_offset), part), math.value(area.product)
         with fb.if_(fb.icmp("ne", fb.load(I64, word, 8), product)):
             fb.store(product, word, 8)
@@ -318,7 +329,7 @@ class Driver:
         """A place in the scratch memory for what is packed of the right operand now."""
         return self._place(offset) if self._rhs_scratch is None else self._math.address(I8, self._rhs_scratch, offset)
 
-    def _place(self, offset: int) -> Value:
+    def _place(self, offset: Scalar) -> Value:
         assert self._scratch is not None, "a layout that needs scratch memory has some"
         return self._math.address(I8, self._scratch, offset)
 
@@ -348,9 +359,13 @@ class Driver:
             row, height, line = loops.enter_context(self._rows(piece, start, a_type, a))
             if plan.rows_outside:
                 column, width, panel = loops.enter_context(self._columns(piece, b_type, b))
-            self._seen_tile(
-                piece, TileArea(Area(piece.area.product, row, column, height, width), start, depth), line, panel
-            )
+            tile = TileArea(Area(piece.area.product, row, column, height, width), start, depth)
+            self._seen_tile(piece, tile, line, panel)
+        if plan.mirrors:
+            from xlalite.backends.codegen.kernels.dot.mirroring import mirror  # which few programs need
+
+            place = partial(self._result_place, numbers.kept, piece.area.product)
+            mirror(self._module, self._fb, math, self._callee, plan, piece.area, math.add(start, depth), place)
 
     @contextmanager
     def _columns(self, piece: Piece, memory: Type, b: Value) -> Iterator[tuple[Scalar, Scalar, Value]]:
@@ -456,9 +471,7 @@ class Driver:
 
         plan, math, numbers = self._plan, self._math, self._plan.numbers
         area = area.turned() if plan.form is Form.ROWS else area
-        line = math.add(math.multiply(area.row, plan.view.line), area.column)
-        offset = math.add(line, plan.view.products.place(math, area.product))
-        place = math.address(representation(numbers.result).memory, self._entry.outputs[0].pointer, offset)
+        place = self._result_place(representation(numbers.result).memory, area.product, area.row, area.column)
         sizes = area.height, area.width, self._layout.sums_line, plan.view.line
         convert = self._callee(converter(self._module, numbers, plan.lanes))
         self._fb.call_pointer(convert, VOID, (sums, place, *map(math.value, sizes)))
@@ -466,18 +479,22 @@ class Driver:
     def _sums(self, piece: Piece, area: Area) -> Value:
         """Where a tile's sums go: the result, the place of a whole piece or of a part of it, or that of one tile."""
         plan, layout, math = self._plan, self._layout, self._math
-        turned = plan.form is Form.ROWS
         if piece.sums is not None:
             place = math.add(math.multiply(area.row, layout.sums_line), area.column)
             return math.address(plan.numbers.kept, piece.sums, place)
-        if not self._stores_result and plan.depth_units == 1:
-            return self._place(layout.sums_offset)
         row, column = area.row, area.column
         if self._stores_result:
             row, column = math.add(piece.area.row, row), math.add(piece.area.column, column)
-        line, across = (column, row) if turned else (row, column)
+        line, across = (column, row) if plan.form is Form.ROWS else (row, column)
+        if self._stores_result:
+            return self._result_place(plan.numbers.kept, piece.area.product, line, across)
+        if plan.depth_units == 1:
+            return self._place(layout.sums_offset)
         offset = math.add(math.multiply(line, layout.sums_line), across)
-        if not self._stores_result:
-            return math.address(plan.numbers.kept, self._place(layout.sums_offset), offset)
-        offset = math.add(offset, plan.view.products.place(math, piece.area.product))
-        return math.address(plan.numbers.kept, self._entry.outputs[0].pointer, offset)
+        return math.address(plan.numbers.kept, self._place(layout.sums_offset), offset)
+
+    def _result_place(self, memory: Type, product: Scalar, row: Scalar, column: Scalar) -> Value:
+        """An element of the kernel's result."""
+        view, math = self._plan.view, self._math
+        offset = math.add(math.add(math.multiply(row, view.line), column), view.products.place(math, product))
+        return math.address(memory, self._entry.outputs[0].pointer, offset)

@@ -84,11 +84,20 @@ def plan_dot_kernel(request: KernelRequest, shape: KernelShape) -> DotKernel | D
     computing = computing_cycles(dot, request.target)
     plan = plan_dot(dot, request.target, may_overlap=results_of(body) == (dot,), computing=computing)
     if not _pads_image(dot):
-        return dot_kernel(request, dot, plan_in_pieces(plan, dot.backend_config))
+        return dot_kernel(request, dot, _in_pieces(plan, dot, request))
     from xlalite.backends.codegen.kernels.dot.image_lines import plan_with_lines
 
     in_lines = plan_with_lines(plan, dot, request.target)
     return Declined("no piece copies a few lines") if in_lines is None else dot_kernel(request, dot, in_lines)
+
+
+def _in_pieces(plan: DotPlan, dot: HloInstruction, request: KernelRequest) -> DotPlan:
+    """The plan in the pieces that somebody chose, or in squares if the result is its own mirror image."""
+    if dot.operand(0) is dot.operand(1) and len(results_of(request.body)) == 1 and not dot.backend_config:
+        from xlalite.backends.codegen.kernels.dot.mirroring import mirrored  # which few programs need
+
+        return mirrored(plan, dot, request.body, request.target)
+    return plan_in_pieces(plan, dot.backend_config)
 
 
 def _pads_image(product: HloInstruction) -> bool:
@@ -196,6 +205,7 @@ class DotKernel(Kernel):
             **({"parts": plan.parts} if plan.parts > 1 else {}),
             "packed": ", ".join(packed) or "nothing",
             **({"places_looked_up": plan.view.k} if plan.view.lhs.looked_up or plan.view.rhs.looked_up else {}),
+            **({"mirrored": 1} if plan.mirrors else {}),
             **({"lines": self.plan.staging.lines} if self.plan.staging is not None else {}),
             **({"computed": computed} if (computed := computed_operands(self.dot)) else {}),
             "scratch_bytes": self.layout.scratch_bytes,

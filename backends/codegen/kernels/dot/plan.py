@@ -126,11 +126,11 @@ class DotPlan:
         rhs_is_far: Whether tiles read a few columns of many rows of a right operand that comes from far away.
         in_steps: Whether the pieces along the depth that follow one another are counted like others, so that who calls
             for them can make what they are computed of meanwhile.
-        shares_packed: Whether packing for every piece of work anew takes a while.
+        shares_packed: Whether packing for every piece anew takes a while.
         staging: Which lines of an image each piece copies, with zeros around them, and reads then; None if the left
             operand is in memory as a whole. Its walks are those through such a copy.
-        kept_parts: Into how many parts a right operand is packed that stays in the scratch memory from call to call; 0
-            if each call packs what it needs.
+        kept_parts: Into how many parts a right operand is packed that stays in scratch memory between calls; 0 if none.
+        mirrors: Whether pieces, which are squares, above the diagonal are copied from those below it.
     """
 
     form: Form
@@ -158,6 +158,7 @@ class DotPlan:
     shares_packed: bool = False
     staging: Staging | None = None
     kept_parts: int = 0
+    mirrors: bool = False
 
     @property
     def packed_elements(self) -> int:

@@ -296,6 +296,17 @@ def test_overlapping_tiles_stay_in_their_arrays(run_guarded: Any, make_kernel: A
     run_guarded([make_kernel(text, whole=True) for text in overlapping_tiles()], isa=product_isa, optimize=True)
 
 
+def mirrored_products() -> Iterator[str]:
+    """Products whose result is their own transposition, of a matrix that lies either way."""
+    for t, m, contracted in itertools.product(("f32", "f64", "s32"), (290, 385), (0, 1)):
+        attributes = f"lhs_contracting_dims={{{contracted}}}, rhs_contracting_dims={{{contracted}}}"
+        yield program(f"{t}[{m},{m}] dot(p0, p0), {attributes}", f"{t}[{m},67]" if contracted else f"{t}[67,{m}]")
+
+
+def test_mirrored_products_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, product_isa: str) -> None:
+    run_guarded([make_kernel(text, whole=True) for text in mirrored_products()], isa=product_isa, optimize=True)
+
+
 def padded_images() -> Iterator[str]:
     """Convolutions whose pieces copy lines of an image, in rows of all lengths, with zeros around them."""
     for t, n in itertools.product(("f32", "f64", "bf16"), (5, 16, 33)):
