@@ -253,3 +253,11 @@ def test_what_is_counted_is_no_constant_of_the_program(function, size):
     check(function, x)
     text = xlalite.jit(function).lower(x).as_text()
     assert "64[1000]{0} constant(" not in text
+
+
+@pytest.mark.parametrize("key", [(slice(None), [3, 0, -1]), (slice(None), slice(None), [[1, 0], [2, 2]]), ([1, 1, 0],)])
+def test_indices_of_one_dimension_move_no_others(key):
+    x = np.arange(120, dtype=np.float32).reshape(4, 5, 6)
+    arrays = tuple(np.array(part) if isinstance(part, list) else part for part in key)
+    check(lambda x: x[arrays], x)
+    assert "transpose(" not in xlalite.jit(lambda x: x[arrays]).lower(x).as_text()

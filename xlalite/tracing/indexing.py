@@ -198,6 +198,9 @@ class _Chosen:
 
     def read(self, whole: Tensor) -> Tensor:
         """The chosen elements."""
+        *dims, count = self.indices.shape.known_dims()
+        if count == 1:
+            return array.gather(whole, array.reshape(self.indices, dims), axis=self.order[0])
         found = selection.gather_nd(array.transpose(whole, list(self.order)), self.indices)
         return array.transpose(found, self._placing())
 

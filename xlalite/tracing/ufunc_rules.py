@@ -258,9 +258,12 @@ def log10(x: Tensor) -> Any:
     if x.dtype.is_complex:
         return _complex_scaled(math.log(x), 1 / numbers.log(10))
     found = math.log(x) * _number(1 / numbers.log(10), x)
-    whole = math.rint(found)
-    is_power = math.equal(_number(10.0, x) ** whole, x)
-    is_normal = math.greater_equal(x, _number(float(x.dtype.limits().tiny), x))
+    whole, limits = math.rint(found), x.dtype.limits()
+    least, most = (int(numbers.log10(float(each))) for each in (limits.tiny, limits.max))
+    powers = np.array([float(f"1e{each}") for each in range(least, most + 1)], x.dtype.numpy_dtype)
+    number = cast_to(math.maximum(whole, _number(least, x)) - _number(least, x), as_dtype(np.int32))
+    is_power = math.equal(array.gather(as_tensor(powers), number), x)
+    is_normal = math.greater_equal(x, _number(float(limits.tiny), x))
     # What is added has no derivative, so that the logarithm's is everywhere.
     rest = array.where_v2(math.logical_and(is_power, is_normal), whole - found, array.zeros_like(found))
     return found + array.stop_gradient(rest)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from xlalite.backends.codegen.arrays.index import Index
 from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
 from xlalite.backends.codegen.elements.elementwise import RealRule, operand_elements, real_rule
 from xlalite.backends.codegen.elements.registers import Registers
-from xlalite.backends.codegen.llvm import F32, F64, I32, FunctionBuilder, Value, constant, integer
+from xlalite.backends.codegen.llvm import F32, F64, I32, FunctionBuilder, Value, constant, integer, number_of
 from xlalite.backends.codegen.math import emit_math
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.dtype import DType
@@ -44,6 +48,8 @@ def _divide(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
     x, y = operands
     if dtype.is_floating:
         return _not_vanished(fb, dtype, fb.fdiv(x, y))
+    if number_of(y):
+        return _quotient_by_known(fb, dtype, x, y)
     zero = fb.icmp("eq", y, 0)
     return fb.select(zero, constant(x.type, -1), _quotient(fb, dtype, x, y, zero))
 
@@ -63,6 +69,8 @@ def _remainder(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
     x, y = operands
     if dtype.is_floating:
         return emit_math(fb, "remainder", x, y)
+    if number_of(y):
+        return fb.sub(x, fb.mul(_quotient_by_known(fb, dtype, x, y), y))
     zero = fb.icmp("eq", y, 0)
     return fb.select(zero, x, fb.sub(x, fb.mul(_quotient(fb, dtype, x, y, zero), y)))
 
@@ -84,6 +92,29 @@ def _quotient(fb: FunctionBuilder, dtype: DType, x: Value, y: Value, zero: Value
     if not by_floats:
         quotient = fb.sdiv(x, fb.select(fb.or_(zero, minus_one), 1, y))
     return fb.select(minus_one, fb.neg(x), quotient)
+
+
+def _quotient_by_known(fb: FunctionBuilder, dtype: DType, x: Value, y: Value) -> Value:
+    """X divided by a number other than 0 that is known now, towards zero, wrapped.
+
+    The quotient of vectors is a product with a float that is no less than the divisor's inverse: multiples do not fall
+    short of their quotient, and what it is too large by never reaches the next integer.
+    """
+    divisor = int(number_of(y) or 0)
+    if dtype.is_unsigned:
+        divisor %= 1 << dtype.bits
+    if divisor == -1:
+        return fb.neg(x)
+    if not x.type.is_vector or dtype.bits > 32:
+        return fb.sdiv(x, y) if dtype.is_signed else fb.udiv(x, y)
+    floating, single = (F32, np.float32) if dtype.bits <= 16 else (F64, np.float64)
+    inverse = single(1) / single(abs(divisor))
+    numerator, denominator = inverse.as_integer_ratio()
+    if numerator * abs(divisor) < denominator:
+        inverse = np.nextafter(inverse, single(1))
+    signed = math.copysign(float(inverse), divisor)
+    widen, shorten = (fb.sitofp, fb.fptosi) if dtype.is_signed else (fb.uitofp, fb.fptoui)
+    return fb.trunc(shorten(fb.fmul(widen(x, floating), signed), I32), x.type)
 
 
 def _shift(kind: str) -> RealRule:

@@ -85,6 +85,18 @@ def lanes_of_mask(mask: Value) -> tuple[int, ...] | None:
     return tuple(lane for lane, text in enumerate(mask.text[1:-1].split(", ")) if text == "i1 true")
 
 
+def number_of(value: Value) -> Number | None:
+    """The number that a constant holds, in each lane if it is a vector; None if it is another, or no constant."""
+    scalar = value.type.scalar
+    text = value.text.removeprefix(f"splat ({scalar.text} ").removesuffix(")")
+    if text[-1:].isdigit() and scalar.kind is TypeKind.INTEGER and value.is_constant:
+        return int(text)
+    if text[:2] == "0x" and scalar.kind is TypeKind.FLOAT:
+        (number,) = binary.unpack(">d", bytes.fromhex(text[2:]))
+        return float(number)
+    return None
+
+
 def undef(type_: Type) -> Value:
     """`undef` of a type."""
     return Value(type_, "undef")

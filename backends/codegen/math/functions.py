@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from xlalite.backends.codegen.llvm import F32, F64, Function, FunctionBuilder, LLVMBuildError, Type, Value
+from xlalite.backends.codegen.llvm import F32, F64, Function, FunctionBuilder, LLVMBuildError, Type, Value, number_of
 from xlalite.hlo.late import imported
 from xlalite.hlo.records import dataclass
 
@@ -17,12 +17,14 @@ class MathFunction:
         inlined: scalar types for which the code is short enough to stand where it is used; for the others a function of
             the module is defined once and called.
         places: in how many places of a module the code may stand; None for what is an instruction or two.
+        is_short_of_known: whether the code is that short, too, if the first operand is a number that is known now.
     """
 
     place: str
     arity: int = 1
     inlined: tuple[Type, ...] = (F32,)
     places: int | None = 64
+    is_short_of_known: bool = False
 
     @property
     def emit(self) -> Callable[..., Value]:
@@ -51,7 +53,7 @@ MATH_FUNCTIONS: dict[str, MathFunction] = {
     "asinh": MathFunction(".inverse_hyperbolic:emit_asinh", inlined=()),
     "acosh": MathFunction(".inverse_hyperbolic:emit_acosh", inlined=()),
     "atanh": MathFunction(".inverse_hyperbolic:emit_atanh", inlined=()),
-    "power": MathFunction(".power:emit_pow", arity=2, inlined=()),
+    "power": MathFunction(".power:emit_pow", arity=2, inlined=(), is_short_of_known=True),
     "remainder": MathFunction(".remainder:emit_remainder", arity=2, inlined=()),
     "cbrt": MathFunction(".roots:emit_cbrt"),
     "sqrt": MathFunction(".roots:emit_sqrt", inlined=(F32, F64), places=None),
@@ -81,7 +83,8 @@ def emit_math(fb: FunctionBuilder, name: str, *arguments: Value) -> Value:
 
 
 def _emit(fb: FunctionBuilder, name: str, function: MathFunction, arguments: tuple[Value, ...]) -> Value:
-    if arguments[0].type.scalar in function.inlined and _has_place(fb, name, function):
+    is_known = function.is_short_of_known and number_of(arguments[0]) is not None
+    if (is_known or arguments[0].type.scalar in function.inlined) and _has_place(fb, name, function):
         return function.emit(fb, *arguments)
     return fb.call(_shared(fb, name, function, arguments[0].type), *arguments)
 

@@ -3,7 +3,9 @@
 f32 computes in f64: log2 to 2^-38 and 2**t to 2^-34 leave 10 bits to spare. f64 carries log |x| as a pair.
 """
 
-from xlalite.backends.codegen.llvm import F32, F64, FunctionBuilder, Value
+import math
+
+from xlalite.backends.codegen.llvm import F32, F64, FunctionBuilder, Value, number_of
 from xlalite.backends.codegen.math import double_double as dd
 from xlalite.backends.codegen.math.exponential import EXP, LN2_HIGH, LN2_LOW, reduce_by_ln2
 from xlalite.backends.codegen.math.floating import (
@@ -66,18 +68,28 @@ def emit_pow(fb: FunctionBuilder, x: Value, y: Value) -> Value:
     """x**y."""
     # A bound on y keeps infinite * 0 out; any y beyond it gives the same result.
     bounded = at_least(fb, at_most(fb, y, 2.0**90), -(2.0**90))
+    is_single, known = x.type.scalar is F32, number_of(x)
+    if known is not None and 0 < known < math.inf and known != 1:
+        return _single_power(fb, math.log2(known), bounded) if is_single else _power(fb, _known_pair(fb, x), bounded)
     size = fb.fabs(x)
-    magnitude = (_pow_single if x.type.scalar is F32 else _pow_double)(fb, size, bounded)
+    if is_single:
+        magnitude = _single_power(fb, _short_log2(fb, size), bounded)
+    else:
+        magnitude = _power(fb, log_pair(fb, size), bounded)
     return _with_special_cases(fb, x, y, size, magnitude)
 
 
-def _pow_single(fb: FunctionBuilder, size: Value, y: Value) -> Value:
-    """size**y for an f32 size >= 0, infinity or NaN."""
-    wide = fb.fpext(size, F64)
+def _short_log2(fb: FunctionBuilder, x: Value) -> Value:
+    """Log2 x, in f64, for an f32 x >= 0, infinity or NaN."""
+    wide = fb.fpext(x, F64)
     parts = split_normal(fb, wide)
     logarithm = fb.mul_add(parts.fraction, estrin(fb, parts.fraction, _SHORT_LOG2), parts.exponent)
-    logarithm = log_specials(fb, wide, logarithm)
-    t = fb.fmul(logarithm, fb.fpext(y, F64))
+    return log_specials(fb, wide, logarithm)
+
+
+def _single_power(fb: FunctionBuilder, logarithm: Value | float, y: Value) -> Value:
+    """2**(y * logarithm) for an f32 y."""
+    t = fb.fmul(fb.fpext(y, F64), logarithm)
     t = at_least(fb, at_most(fb, t, 300.0), -300.0)
     shifted = fb.fadd(t, DOUBLE.rounder)
     fraction = fb.fsub(t, fb.fsub(shifted, DOUBLE.rounder))
@@ -85,9 +97,19 @@ def _pow_single(fb: FunctionBuilder, size: Value, y: Value) -> Value:
     return fb.fptrunc(fb.fmul(estrin(fb, fraction, _SHORT_EXP2), power), F32)
 
 
-def _pow_double(fb: FunctionBuilder, size: Value, y: Value) -> Value:
-    """size**y for an f64 size >= 0, infinity or NaN."""
-    high, low = log_pair(fb, size)
+def _known_pair(fb: FunctionBuilder, x: Value) -> dd.Pair:
+    """Log x as a pair for a positive number that is known now."""
+    from decimal import Decimal, localcontext  # which few programs need
+
+    with localcontext(prec=50):
+        exact = Decimal(number_of(x) or 1).ln()
+        high = float(exact)
+        return fb.constant(x.type, high), fb.constant(x.type, float(exact - Decimal(high)))
+
+
+def _power(fb: FunctionBuilder, logarithm: dd.Pair, y: Value) -> Value:
+    """e**(y * logarithm) for an f64 y."""
+    high, low = logarithm
     product, rest = dd.two_product(fb, high, y)
     rest = fb.mul_add(low, y, rest)
     bounded = at_least(fb, at_most(fb, product, 800.0), -800.0)
@@ -97,7 +119,7 @@ def _pow_double(fb: FunctionBuilder, size: Value, y: Value) -> Value:
     correction = fb.fadd(correction, fb.select(inside, rest, 0.0))
     r = fb.fadd(start, correction)
     tail = fb.mul_add(fb.fmul(r, r), estrin(fb, r, EXP[F64]), correction)
-    total, lost = dd.fast_two_sum(fb, fb.constant(size.type, 1.0), start)
+    total, lost = dd.fast_two_sum(fb, fb.constant(y.type, 1.0), start)
     return scale_by_power_of_two(fb, fb.fadd(total, fb.fadd(lost, tail)), fb.fsub(shifted, DOUBLE.rounder))
 
 

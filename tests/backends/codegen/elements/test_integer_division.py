@@ -35,3 +35,21 @@ def test_quotients_agree_with_the_evaluator(check: Any, dtype: DType, opcode: st
     shape = f"{dtype.value}[{len(x)}]"
     check(f"HloModule m\nENTRY e {{ x = {shape} parameter(0)\n y = {shape} parameter(1)\n"
           f" ROOT r = {shape} {opcode}(x, y) }}", x, y)  # fmt: skip
+
+
+@pytest.mark.parametrize("opcode", ["divide", "remainder"])
+@pytest.mark.parametrize("dtype", INTEGERS, ids=lambda dtype: dtype.value)
+def test_divisors_that_are_known(check: Any, dtype: DType, opcode: str) -> None:
+    low, high = -(1 << (dtype.bits - 1)) if dtype.is_signed else 0, (1 << (dtype.bits - dtype.is_signed)) - 1
+    candidates = [0, 1, 2, 3, 7, 10, 100, 641, 65_537, high // 3, high // 2 + 1, high - 1, high]
+    divisors = {each for each in (*candidates, *(-each for each in candidates), low, low + 1) if low <= each <= high}
+    wide: Any = np.int64 if low else np.uint64
+    random = np.random.default_rng(dtype.bits).integers(low, high, 500, wide, endpoint=True).tolist()
+    for divisor in sorted(divisors):
+        size = abs(divisor) or 1
+        multiples = [sign * (high // size // part) * size for sign in (1, -1) for part in (1, 2, 3, 1000)]
+        near = [each + step for each in (*multiples, low, high, 0) for step in (-1, 0, 1)]
+        x = np.array([each for each in (*near, *random) if low <= each <= high], wide).astype(dtype.numpy)
+        shape = f"{dtype.value}[{len(x)}]"
+        check(f"HloModule m\nENTRY e {{ x = {shape} parameter(0)\n c = {dtype.value}[] constant({divisor})\n"
+              f" y = {shape} broadcast(c), dimensions={{}}\n ROOT r = {shape} {opcode}(x, y) }}", x)  # fmt: skip

@@ -67,6 +67,27 @@ def test_compiled_operations_agree_with_the_evaluator(compile_text: Any, dtype: 
         assert same.all(), f"{opcode}({x[where][:5]}, {y[where][:5]}) = {found[where][:5]}, not {wanted[where][:5]}"
 
 
+@pytest.mark.parametrize("base", ["2", "10", "0.5", "1", "3.75", "1e-3", "0", "-0", "-2", "inf", "-inf", "nan"])
+@pytest.mark.parametrize("dtype", [DType.F16, DType.BF16, DType.F32, DType.F64], ids=lambda dtype: dtype.value)
+def test_powers_of_a_number_that_is_known(compile_text: Any, dtype: DType, base: str) -> None:
+    exponents = np.concatenate([np.arange(-160, 140), np.linspace(-40, 40, 999), special_values(DType.F32)])
+    with np.errstate(over="ignore"):
+        y = exponents.astype(dtype.numpy)
+        powers_of_two = np.exp2(np.arange(-160.0, 140)).astype(dtype.numpy).astype(np.float64)
+    t = f"{dtype.value}[{len(y)}]"
+    text = f"""HloModule m
+ENTRY e {{ y = {t} parameter(0)
+  c = {dtype.value}[] constant({base})
+  x = {t} broadcast(c), dimensions={{}}
+  ROOT r = {t} power(x, y) }}"""
+    info = ml_dtypes.finfo(dtype.numpy)
+    found, wanted = (np.asarray(each).astype(np.float64) for each in (compile_text(text)(y), evaluate(parse(text), y)))
+    np.testing.assert_allclose(found, wanted, rtol=2 * float(info.eps), atol=2 * float(info.smallest_subnormal))
+    if base == "2":
+        is_whole = y[:300].astype(np.float64) == exponents[:300]
+        np.testing.assert_array_equal(found[:300][is_whole], powers_of_two[is_whole])
+
+
 @pytest.mark.parametrize("dtype", [DType.F16, DType.BF16, DType.F32, DType.F64], ids=lambda dtype: dtype.value)
 @pytest.mark.parametrize("mantissa_bits", [0, 1, 5])
 def test_reduced_precision_keeps_nan(check: Any, dtype: DType, mantissa_bits: int) -> None:
