@@ -55,7 +55,9 @@ def mirrored(plan: DotPlan, dot: HloInstruction, body: HloComputation, target: T
         return plan
     # A tile that begins in the one before has all its rows in its own piece.
     overlaps = plan.overlaps and (plan.view.m - 1) % size + 1 >= plan.rows
-    return replace(plan, unit_rows=size, unit_columns=size, cycles=cycles, overlaps=overlaps, mirrors=True)
+    return replace(
+        plan, unit_rows=size, unit_columns=size, cycles=cycles, overlaps=overlaps, shares_packed=False, mirrors=True
+    )
 
 
 def mirror(
