@@ -79,11 +79,15 @@ class FusionPlanner:
         self._reduce_behind = _reduces_behind(post_order)
         for instruction in reversed(post_order):
             needs_kernel = _needs_kernel(instruction)
+            renames = not needs_kernel or instruction.opcode == "reshape"
+            if renames:
+                self._join_readers(instruction)
             if needs_kernel and self._join_users(instruction):
                 continue
-            if not needs_kernel or instruction.opcode == "reshape":
+            if renames:
                 self._order.place(instruction)
                 continue
+            self._join_readers(instruction)
             group = _new_group(instruction)
             self._order.place(group)
             self._groups_of.setdefault(instruction, []).append(group)
@@ -146,18 +150,38 @@ class FusionPlanner:
         if merged is None:
             return False
         what = "reduction" if producer.opcode == "reduce" else "expensive elements"
+        return self._join_one(producer, self._put_together(groups, merged, f"both need the same {what}"))
+
+    def _join_readers(self, read: HloInstruction) -> None:
+        """Makes one kernel of those that reduce the same rows of an array."""
+        elements = read.shape.element_count if read.shape.is_array else 0
+        users = dict.fromkeys(group for user in read.users for group in self._groups_of.get(user, ()))
+        over: dict[Domain, list[KernelGroup]] = {}
+        for group in users:
+            domain = group.domain if group.kind is KernelKind.ROW else None
+            if domain is not None and domain.has_minor_columns and domain.element_count == elements:
+                over.setdefault(domain, []).append(group)
+        for domain, groups in over.items():
+            first, *others = groups
+            for other in others:
+                merged = self._over_rows([first, other], domain)
+                if merged is None or merged.place_of_operand(read)[1] > 1:
+                    first = other
+                else:
+                    self._put_together([first, other], merged, f"both read {read.name}")
+
+    def _put_together(self, groups: Sequence[KernelGroup], merged: KernelGroup, reason: str) -> KernelGroup:
+        """Makes the first of some kernels what they are together."""
         first, *others = groups
         first.become(merged)
         for other in others:
             for member in other.places:
                 kept = [group for group in self._groups_of[member] if group not in (first, other)]
                 self._groups_of[member] = [*kept, first]
-            self.notes.append(
-                ((other.root.name, first.root.name), "fused side by side", f"both need the same {what}", {})
-            )
+            self.notes.append(((other.root.name, first.root.name), "fused side by side", reason, {}))
             other.places = {}
         self._order.merge(first)
-        return self._join_one(producer, first)
+        return first
 
     def _siblings_over_rows(self, producer: HloInstruction, groups: list[KernelGroup]) -> KernelGroup | None:
         """The kernel that several would be together; None if they cannot be one."""
@@ -167,6 +191,11 @@ class FusionPlanner:
             return None
         if not self._fits_nearest_cache(producer, domain):
             return None
+        merged = self._over_rows(groups, domain)
+        return None if merged is None or merged.place_of_operand(producer)[0] is not wanted else merged
+
+    def _over_rows(self, groups: Sequence[KernelGroup], domain: Domain) -> KernelGroup | None:
+        """One kernel over rows in place of several; None if they cannot be one."""
         merged = KernelGroup(groups[0].root, KernelKind.ROW, domain)
         for group in groups:
             if group.kind is KernelKind.LOOP and group.domain is not None and group.domain.dims == domain.dims:
@@ -184,8 +213,6 @@ class FusionPlanner:
             if len(merged) > self._limits.members or merged.reductions >= self._limits.reductions:
                 return None
         merged.count_evaluations()
-        if merged.place_of_operand(producer)[0] is not wanted:
-            return None
         users = ((user, output) for output in merged.outputs for user in output.users)
         if any(user in group and output not in group for user, output in users for group in groups):
             return None

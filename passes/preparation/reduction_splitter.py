@@ -9,7 +9,9 @@ import math
 from typing import ClassVar
 
 from xlalite.hlo.building.builder import Builder, Handle
+from xlalite.hlo.building.replacement import replace
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.ir.monoid import recognise_monoid
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.literal import Literal
@@ -72,6 +74,15 @@ class ReductionSplitter(OpExpander):
         partial = builder.reduce(array, identity, first, function)
         rest = [d - sum(f < d for f in first) for d in reduced if d not in first]
         return builder.reduce(partial, start, rest, function)
+
+    def _replace(self, instruction: HloInstruction, module: HloModule) -> None:
+        """As any; what several reductions read in the same pieces is one array, so that one kernel may read it."""
+        array = instruction.operand(0)
+        OpExpander._replace(self, instruction, module)
+        pieces: dict[tuple[int, ...], HloInstruction] = {}
+        for user in list(array.users):
+            if user.opcode == "reshape" and pieces.setdefault(user.shape.dims, user) is not user:
+                replace(user, pieces[user.shape.dims])
 
     def _mixed(self, instruction: HloInstruction) -> bool:
         """Whether reduced dimensions lie on both sides of a kept one, the minor dimension among them."""
