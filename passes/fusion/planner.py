@@ -153,13 +153,13 @@ class FusionPlanner:
         return self._join_one(producer, self._put_together(groups, merged, f"both need the same {what}"))
 
     def _join_readers(self, read: HloInstruction) -> None:
-        """Makes one kernel of those that reduce the same rows of an array."""
+        """Makes one kernel of those that reduce the same rows, or columns, of an array."""
         elements = read.shape.element_count if read.shape.is_array else 0
         users = dict.fromkeys(group for user in read.users for group in self._groups_of.get(user, ()))
         over: dict[Domain, list[KernelGroup]] = {}
         for group in users:
-            domain = group.domain if group.kind is KernelKind.ROW else None
-            if domain is not None and domain.has_minor_columns and domain.element_count == elements:
+            domain = group.domain if group.kind in (KernelKind.ROW, KernelKind.COLUMN) else None
+            if domain is not None and domain.element_count == elements:
                 over.setdefault(domain, []).append(group)
         for domain, groups in over.items():
             first, *others = groups
@@ -195,12 +195,13 @@ class FusionPlanner:
         return None if merged is None or merged.place_of_operand(producer)[0] is not wanted else merged
 
     def _over_rows(self, groups: Sequence[KernelGroup], domain: Domain) -> KernelGroup | None:
-        """One kernel over rows in place of several; None if they cannot be one."""
-        merged = KernelGroup(groups[0].root, KernelKind.ROW, domain)
+        """One kernel over rows, or columns, in place of several; None if they cannot be one."""
+        kind = KernelKind.ROW if domain.has_minor_columns else KernelKind.COLUMN
+        merged = KernelGroup(groups[0].root, kind, domain)
         for group in groups:
             if group.kind is KernelKind.LOOP and group.domain is not None and group.domain.dims == domain.dims:
                 group = group.with_domain(domain)
-            if group.kind is not KernelKind.ROW or group.domain != domain or group.root.shape.is_tuple:
+            if group.kind is not kind or group.domain != domain or group.root.shape.is_tuple:
                 return None
             if group.has_seams:
                 return None
