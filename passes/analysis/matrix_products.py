@@ -41,7 +41,8 @@ def holds_product(convolution: HloInstruction) -> bool:
     groups = max(attrs.feature_group_count, attrs.batch_group_count)
     features = rhs.shape.dims[attrs.dim_labels.kernel_output_feature]
     inputs = rhs.shape.dims[attrs.dim_labels.kernel_input_feature]
-    together = attrs.batch_group_count == 1 and inputs <= _MOST_OF_GROUP
+    lie_together = not (_are_last(attrs.dim_labels.output) and not _are_last(attrs.dim_labels.input))
+    together = attrs.batch_group_count == 1 and inputs <= _MOST_OF_GROUP and lie_together
     fewest = _FEWEST_OF_GROUP if together else _FEWEST_APART
     if DType.F8E8M0FNU in types or (groups > 1 and features < fewest * groups):
         return False
@@ -49,6 +50,10 @@ def holds_product(convolution: HloInstruction) -> bool:
         return False
     terms = math.prod(rhs.shape.dims) // max(1, features)
     return terms >= _FEWEST_TERMS and 2 * terms * convolution.shape.element_count >= _LEAST_FLOPS
+
+
+def _are_last(labels: str) -> bool:
+    return labels.endswith("f")
 
 
 def is_grouped_convolution(instruction: HloInstruction) -> bool:
