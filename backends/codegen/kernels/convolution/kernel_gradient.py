@@ -35,6 +35,9 @@ _SUMS = 24
 _TOGETHER = 4
 """Neighbours along a line of the gradient that are multiplied together."""
 
+_SPREAD = 2
+"""Vectors of input features that are spread over the lanes of others in one instruction."""
+
 _MANY_VECTORS = 8
 """Vectors of features that are enough tasks."""
 
@@ -85,8 +88,8 @@ class KernelGradient(Kernel):
 
     @property
     def per_vector(self) -> int:
-        """How many groups a vector has."""
-        return max(1, self.lanes // self.outputs)
+        """How many groups a vector has: whose input features are few vectors."""
+        return max(1, min(self.lanes // self.outputs, _SPREAD * self.lanes // self.inputs))
 
     @property
     def vectors(self) -> tuple[int, int]:

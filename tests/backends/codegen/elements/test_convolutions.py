@@ -362,6 +362,7 @@ _GRADIENTS_IN_GROUPS = {
     "no whole vector": ("1,8,9,6", "1,8,8,15", "3,2,2,15", "size=8x8 stride=1x2 pad=1_1x1_0", 3),
     "all of a window": ("1,9,9,4", "1,9,9,16", "3,3,1,16", "size=9x9 pad=1_1x1_1", 4),
     "strides": ("2,10,10,32", "2,5,5,64", "3,3,4,64", "size=5x5 pad=1_0x1_0 rhs_dilate=2x2", 8),
+    "many of the input": ("1,7,7,64", "1,7,7,8", "3,3,16,8", "size=7x7 pad=1_1x1_1", 4),
     "lines": ("2,9,12", "2,9,12", "3,3,12", "size=9 pad=1_1", 4),
 }
 """Image, gradient, result, window and number of groups."""
