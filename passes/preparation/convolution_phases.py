@@ -233,12 +233,42 @@ def phases_apart(
             continue
         kernel = builder.slice(rhs, starts, ends, steps)
         found.append(plain_convolution(builder, attrs, shape.with_dims(part), filled, kernel, windows, wide))
+    if _are_spread(attrs, shape):
+        for dim, one, count in reversed([*zip(labels.output_spatial, window, counts, strict=True)]):
+            if _phase_count(one) > 1:
+                pairs = zip(found[::2], found[1::2], strict=True)
+                found = [_spread(builder, even, odd, dim, count) for even, odd in pairs]
+        return found[0]
     # Along each dimension with holes the phases alternate: neighbours in a dimension of their own, minor ones first.
     for dim, one in reversed([*zip(labels.output_spatial, window, strict=True)]):
         count = _phase_count(one)
         if count > 1:
             found = [_alternating(builder, found[i : i + count], dim) for i in range(0, len(found), count)]
     return builder.slice(found[0], (0,) * shape.rank, shape.dims)
+
+
+def _are_spread(attrs: ConvolutionAttrs, shape: Shape) -> bool:
+    """Whether phases alternate along one or two dimensions, two each, that are not the minor one."""
+    labels, counts = attrs.dim_labels, [_phase_count(one) for one in attrs.window.dimensions]
+    is_one = any(shape.dims[dim] < count for dim, count in zip(labels.output_spatial, counts, strict=True))
+    return labels.output_feature == shape.rank - 1 and max(counts) == 2 and math.prod(counts) <= 4 and not is_one
+
+
+def _spread(builder: Builder, even: Handle, odd: Handle, dim: int, size: int) -> Handle:
+    """The slices of two arrays along a dimension in turns, so many: a loop knows which it meets."""
+    dims = (*even.dims[:dim], size, *even.dims[dim + 1 :])
+
+    def apart(part: Handle, zero: Handle, dim: int, first: int) -> Handle:
+        count = -(-(size - first) // 2)
+        limits = (*part.dims[:dim], count, *part.dims[dim + 1 :])
+        amounts = [(0, 0, 0)] * part.shape.rank
+        amounts[dim] = first, size - first - (2 * count - 1), 1
+        return builder.pad(builder.slice(part, (0,) * part.shape.rank, limits), zero, amounts)
+
+    zero = builder.constant(0, even.shape.dtype)
+    true = builder.broadcast(builder.constant(True, DType.PRED), (-(-size // 2),), ())
+    is_even = builder.broadcast(apart(true, builder.constant(False, DType.PRED), 0, 0), dims, (dim,))
+    return builder.select(is_even, apart(even, zero, dim, 0), apart(odd, zero, dim, 1))
 
 
 def _alternating(builder: Builder, parts: Sequence[Handle], dim: int) -> Handle:
