@@ -130,6 +130,7 @@ class KernelGradient(Kernel):
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Walks over tasks."""
         entry = open_kernel(module, name, self.request)
+        entry.fb.is_as_written = True
         pieces = math.prod(self.pieces)
         memory = entry.fb.alloca(I8, (pieces if self.is_whole else 1) * self.sums * _VECTOR_BYTES, align=_VECTOR_BYTES)
         with entry.fb.loop(entry.begin, entry.end) as number:
