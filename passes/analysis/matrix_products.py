@@ -75,7 +75,8 @@ def is_kernel_gradient(convolution: HloInstruction) -> bool:
         max(inputs, outputs) > 1
         and outputs < _FEWEST_OF_GROUP
         and inputs <= 2 * _MOST_OF_GROUP
-        and convolution.shape.dims[max(labels.output_spatial, default=0)] <= _SHORT_WINDOW
+        and len(labels.output_spatial) > 0
+        and convolution.shape.dims[max(labels.output_spatial)] <= _SHORT_WINDOW
         and not any(one.lhs_dilate > 1 or one.reversal for one in attrs.window.dimensions)
     )
 
