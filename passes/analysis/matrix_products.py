@@ -41,14 +41,19 @@ def holds_product(convolution: HloInstruction) -> bool:
     groups = max(attrs.feature_group_count, attrs.batch_group_count)
     features = rhs.shape.dims[attrs.dim_labels.kernel_output_feature]
     inputs = rhs.shape.dims[attrs.dim_labels.kernel_input_feature]
-    together = attrs.batch_group_count == 1 and inputs <= _MOST_OF_GROUP
+    lie_together = not (_are_last(attrs.dim_labels.output) and not _are_last(attrs.dim_labels.input))
+    together = attrs.batch_group_count == 1 and inputs <= _MOST_OF_GROUP and lie_together
     fewest = _FEWEST_OF_GROUP if together else _FEWEST_APART
-    if DType.F8E8M0FNU in types or (groups > 1 and features < fewest * groups):
+    if DType.F8E8M0FNU in types or (groups > 1 and features < fewest * groups) or is_kernel_gradient(convolution):
         return False
     if not (all(t.is_floating for t in types) or all(t.is_integral for t in types)):
         return False
     terms = math.prod(rhs.shape.dims) // max(1, features)
     return terms >= _FEWEST_TERMS and 2 * terms * convolution.shape.element_count >= _LEAST_FLOPS
+
+
+def _are_last(labels: str) -> bool:
+    return labels.endswith("f")
 
 
 def is_grouped_convolution(instruction: HloInstruction) -> bool:
@@ -57,6 +62,23 @@ def is_grouped_convolution(instruction: HloInstruction) -> bool:
         return False
     attrs: ConvolutionAttrs = instruction.attrs
     return max(attrs.feature_group_count, attrs.batch_group_count) > 1
+
+
+def is_kernel_gradient(convolution: HloInstruction) -> bool:
+    """Whether it is the gradient of a kernel in groups of a few features, which vectors of several groups fill."""
+    attrs: ConvolutionAttrs = convolution.attrs
+    labels, groups, (lhs, rhs) = attrs.dim_labels, attrs.batch_group_count, convolution.operands
+    if groups == 1 or (labels.output[-1], labels.input[-1], labels.kernel[-1]) != ("f", "b", "o"):
+        return False
+    inputs, outputs = lhs.shape.dims[-1] // groups, rhs.shape.dims[-1] // groups
+    return (
+        max(inputs, outputs) > 1
+        and outputs < _FEWEST_OF_GROUP
+        and inputs <= 2 * _MOST_OF_GROUP
+        and len(labels.output_spatial) > 0
+        and convolution.shape.dims[max(labels.output_spatial)] <= _SHORT_WINDOW
+        and not any(one.lhs_dilate > 1 or one.reversal for one in attrs.window.dimensions)
+    )
 
 
 def skips_holes(convolution: HloInstruction) -> bool:

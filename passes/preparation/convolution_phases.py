@@ -233,12 +233,41 @@ def phases_apart(
             continue
         kernel = builder.slice(rhs, starts, ends, steps)
         found.append(plain_convolution(builder, attrs, shape.with_dims(part), filled, kernel, windows, wide))
+    if _are_spread(attrs, shape):
+        for number, firsts in enumerate(product(*(range(_phase_count(one)) for one in window))):
+            for dim, one, first in zip(labels.output_spatial, window, firsts, strict=True):
+                part[dim] = len(range(first, shape.dims[dim], _phase_count(one)))
+            found[number] = builder.slice(found[number], (0,) * shape.rank, part)
+        for dim, one in reversed([*zip(labels.output_spatial, window, strict=True)]):
+            if _phase_count(one) > 1:
+                found = [_spread(builder, *pair, dim) for pair in zip(found[::2], found[1::2], strict=True)]
+        return found[0]
     # Along each dimension with holes the phases alternate: neighbours in a dimension of their own, minor ones first.
     for dim, one in reversed([*zip(labels.output_spatial, window, strict=True)]):
         count = _phase_count(one)
         if count > 1:
             found = [_alternating(builder, found[i : i + count], dim) for i in range(0, len(found), count)]
     return builder.slice(found[0], (0,) * shape.rank, shape.dims)
+
+
+def _are_spread(attrs: ConvolutionAttrs, shape: Shape) -> bool:
+    """Whether phases alternate along one or two dimensions, two each, that are not the minor one."""
+    labels, counts = attrs.dim_labels, [_phase_count(one) for one in attrs.window.dimensions]
+    is_one = any(shape.dims[dim] < count for dim, count in zip(labels.output_spatial, counts, strict=True))
+    return labels.output_feature == shape.rank - 1 and max(counts) == 2 and math.prod(counts) <= 4 and not is_one
+
+
+def _spread(builder: Builder, even: Handle, odd: Handle, dim: int) -> Handle:
+    """The slices of two arrays along a dimension, in turns; kernels know which they meet."""
+    size = even.dims[dim] + odd.dims[dim]
+    dims = (*even.dims[:dim], size, *even.dims[dim + 1 :])
+    apart: list[Handle] = []
+    for first, part in enumerate((even, odd)):
+        amounts = [(0, 0, 0)] * part.shape.rank
+        amounts[dim] = first, size - first - 2 * part.dims[dim] + 1, 1
+        apart.append(builder.pad(part, builder.constant(0, part.shape.dtype), amounts))
+    bits = builder.op("and", builder.match(builder.iota(DType.S32, dims, dim), 1))
+    return builder.select(builder.compare(bits, 0, "EQ"), *apart)
 
 
 def _alternating(builder: Builder, parts: Sequence[Handle], dim: int) -> Handle:

@@ -1,4 +1,4 @@
-"""Copies of blocks: slices, reversals, transpositions and concatenations whose lines stay as they are.
+"""Copies of blocks: slices, reversals, transpositions, concatenations and arrays in turns whose lines stay as they are.
 
 All that such a kernel does is to call a function that programs share, once for each block: it has the sizes and the
 distances of some dimensions and copies lines in whole vectors, the last one beginning in the one before. Long lines are
@@ -7,7 +7,7 @@ left to the C library.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from xlalite.backends.codegen.arrays.index import row_major_strides
@@ -17,7 +17,9 @@ from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kern
 from xlalite.backends.codegen.kernels.line_copy import copy_line, line_lanes
 from xlalite.backends.codegen.llvm import I8, I64, PTR, VOID, Function, FunctionBuilder, ModuleBuilder, Value, constant
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ops.comparison import Direction
 from xlalite.hlo.records import dataclass
+from xlalite.passes.fusion.seams import pieces_of
 
 _RANK = 3
 """Dimensions of the function's loops around lines."""
@@ -80,26 +82,71 @@ def plan_block_copy(request: KernelRequest) -> BlockCopyKernel | None:
     # A large result is stored past the caches.
     if 2 * root.shape.size_bytes > request.target.cache_bytes[-1]:
         return None
-    parts = root.operands if root.opcode == "concatenate" else (root,)
-    if len(parts) > _MOST_BLOCKS:
-        return None
     outermost = next((dim for dim, size in enumerate(root.shape.dims[:-1]) if size > 1), -1)
     if outermost < 0 and root.shape.size_bytes > _MOST_ALONE_BYTES:
         return None
     if root.opcode == "concatenate" and root.attrs.dimension <= outermost:
         return None
     blocks: list[Block] = []
-    start, strides = 0, row_major_strides(root.shape.dims)
-    for part in parts:
+    for part, start, strides in _parts(root, 0, row_major_strides(root.shape.dims)):
         if not part.shape.element_count:
             continue
+        if len(blocks) == _MOST_BLOCKS:
+            return None
         view = _view_of(part)
         block = None if view is None else _block(part, view, start, strides, outermost)
         if block is None:
             return None
         blocks.append(block)
-        start += part.shape.dims[root.attrs.dimension] * strides[root.attrs.dimension] if len(parts) > 1 else 0
+    if len({block.dimensions[0].size for block in blocks}) > 1:
+        return None
     return BlockCopyKernel(request, tuple(blocks))
+
+
+def _parts(
+    instruction: HloInstruction, start: int, strides: tuple[int, ...]
+) -> Iterator[tuple[HloInstruction, int, tuple[int, ...]]]:
+    """What an instruction consists of: each part that has elements, where it begins, and how far apart neighbours lie.
+
+    So is an array in turns, whose phases two paddings spread and a selection by the parity of an index takes.
+    """
+    if instruction.opcode == "concatenate":
+        for piece, begin in pieces_of(instruction):
+            yield piece, start + begin * strides[instruction.attrs.dimension], strides
+    elif (dim := _turning_dimension(instruction)) is not None:
+        apart = (*strides[:dim], 2 * strides[dim], *strides[dim + 1 :])
+        for number, pad in enumerate(instruction.operands[1:]):
+            yield from _parts(pad.operand(0), start + number * strides[dim], apart)
+    else:
+        yield instruction, start, strides
+
+
+def _turning_dimension(select: HloInstruction) -> int | None:
+    """The dimension along which a selection takes two arrays in turns; None if it does not."""
+    if select.opcode != "select" or any(one.opcode != "pad" for one in select.operands[1:]):
+        return None
+    condition = select.operand(0)
+    if condition.opcode != "compare" or condition.attrs.direction is not Direction.EQ:
+        return None
+    bits, zero = condition.operands
+    if bits.opcode != "and" or bits.operand(0).opcode != "iota" or not (_is(bits.operand(1), 1) and _is(zero, 0)):
+        return None
+    dim: int = bits.operand(0).attrs.iota_dimension
+    for first, pad in enumerate(select.operands[1:]):
+        amounts = [*pad.attrs.padding]
+        low, high, interior = amounts.pop(dim)
+        if (low, interior) != (first, 1) or not 0 <= high <= 1 or any(map(any, amounts)):
+            return None
+    return dim
+
+
+def _is(instruction: HloInstruction, number: int) -> bool:
+    """Whether all elements are a number."""
+    if instruction.opcode == "broadcast":
+        instruction = instruction.operand(0)
+    return (
+        instruction.opcode == "constant" and instruction.shape.rank == 0 and instruction.attrs.literal.value == number
+    )
 
 
 def _view_of(instruction: HloInstruction) -> _View | None:
@@ -149,7 +196,7 @@ def _block(part: HloInstruction, view: _View, start: int, strides: Sequence[int]
         else:
             found.insert(0, one)
     *outer, line = found if outermost >= 0 else (_Dimension(1, 0, 0), *found)
-    if len(outer) > _RANK or line.size * element < _LEAST_LINE_BYTES:
+    if not 0 < len(outer) <= _RANK or line.size * element < _LEAST_LINE_BYTES:
         return None
     dimensions = [_Dimension(one.size, one.source * element, one.target * element) for one in outer]
     return Block(view.parameter, view.origin * element, start * element, tuple(dimensions), line.size * element)

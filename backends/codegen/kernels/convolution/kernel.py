@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, IndexMath, Position
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
+from xlalite.backends.codegen.kernels.convolution.kernel_gradient import KernelGradient, kernel_gradient
 from xlalite.backends.codegen.kernels.convolution.plan import SPELT_OUT, ConvolutionPlan, spread_size, walk_of
 from xlalite.backends.codegen.kernels.convolution.tile import Tile
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
@@ -24,7 +25,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.convolution import ConvolutionAttrs
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.window import WindowDimension
-from xlalite.passes.analysis.matrix_products import skips_holes
+from xlalite.passes.analysis.matrix_products import is_kernel_gradient, skips_holes
 from xlalite.passes.fusion.domain import Place
 from xlalite.passes.fusion.kernel_shape import KernelShape, results_of
 
@@ -38,7 +39,7 @@ _FEW_ROWS = 64
 """With fewer rows, vectors of features are tasks, too."""
 
 
-def plan_convolution(request: KernelRequest, shape: KernelShape) -> ConvolutionKernel | Declined:
+def plan_convolution(request: KernelRequest, shape: KernelShape) -> ConvolutionKernel | KernelGradient | Declined:
     """The kernel of a convolution in groups, and of what follows it element by element."""
     convolution, *others = (one for one in request.body.instructions if one.opcode == "convolution")
     attrs: ConvolutionAttrs = convolution.attrs
@@ -53,6 +54,8 @@ def plan_convolution(request: KernelRequest, shape: KernelShape) -> ConvolutionK
         return Declined("there are holes in its input")
     if labels.output_batch == len(dims) - 1 or not labels.output_spatial:
         return Declined("its minor dimension is neither features nor space")
+    if is_kernel_gradient(convolution):
+        return kernel_gradient(request, convolution)
     plan = walk_of(convolution, request.target)
     if plan.per_vector and attrs.batch_group_count > 1 and plan.outputs > 1 and dims[labels.output_batch] > 1:
         return Declined("groups of several features have several batches")

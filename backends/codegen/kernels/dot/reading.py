@@ -165,11 +165,13 @@ def packs_rhs(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo, u
     if view.rhs.looked_up:
         return False
     size = numbers.kept.size_bytes
-    if view.rhs.panel or view.n <= 2 * lanes or view.n * view.k * size <= target.cache_bytes[0]:
-        return False
     # Rows that a large power of two lies between share few places in a cache.
     stride = view.rhs.depth.stride * size
     shared = max(stride & -stride, target.cache_line_bytes)
+    if shared > view.n * size and unit_depth * shared > target.cache_bytes[0] and view.m > PACKED_ROWS:
+        return True
+    if view.rhs.panel or view.n <= 2 * lanes or view.n * view.k * size <= target.cache_bytes[0]:
+        return False
     stays_near = unit_depth * shared <= 2 * target.cache_bytes[1] and not is_far(view, numbers, target)
     return view.m > (PACKED_ROWS if stays_near else _rows_read(view, numbers, target))
 

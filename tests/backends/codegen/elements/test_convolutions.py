@@ -354,3 +354,48 @@ ENTRY e {{
     arguments = [rng.integers(-2, 3, sizes).astype(np.float32) for _ in range(2)]
     for threads in (1, 3):
         assert kernels(check(text, *arguments, num_threads=threads)) == ["convolution"]
+
+
+_GRADIENTS_IN_GROUPS = {
+    "several images": ("2,11,11,20", "2,11,11,20", "3,3,4,20", "size=11x11 pad=1_1x1_1", 5),
+    "many vectors": ("1,9,9,288", "1,9,9,144", "3,3,8,144", "size=9x9 pad=1_1x1_1", 36),
+    "no whole vector": ("1,8,9,6", "1,8,8,15", "3,2,2,15", "size=8x8 stride=1x2 pad=1_1x1_0", 3),
+    "all of a window": ("1,9,9,4", "1,9,9,16", "3,3,1,16", "size=9x9 pad=1_1x1_1", 4),
+    "strides": ("2,10,10,32", "2,5,5,64", "3,3,4,64", "size=5x5 pad=1_0x1_0 rhs_dilate=2x2", 8),
+    "many of the input": ("1,7,7,64", "1,7,7,8", "3,3,16,8", "size=7x7 pad=1_1x1_1", 4),
+    "lines": ("2,9,12", "2,9,12", "3,3,12", "size=9 pad=1_1", 4),
+}
+"""Image, gradient, result, window and number of groups."""
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "s32", "c64"])
+@pytest.mark.parametrize("case", _GRADIENTS_IN_GROUPS)
+def test_gradients_of_kernels_in_groups_of_several_features(
+    check: Any, kernels: Any, rng: np.random.Generator, case: str, dtype: str
+) -> None:
+    lhs, rhs, result, window, groups = _GRADIENTS_IN_GROUPS[case]
+    space = "01" if "x" in window else "0"
+    text = f"""HloModule m
+ENTRY e {{
+  x = {dtype}[{lhs}] parameter(0)
+  g = {dtype}[{rhs}] parameter(1)
+  y = {dtype}[{result}] parameter(2)
+  c = {dtype}[{result}] convolution(x, g), window={{{window}}}, dim_labels=f{space}b_i{space}o->{space}bf,
+    batch_group_count={groups}
+  ROOT r = {dtype}[{result}] add(c, y) }}"""
+    shapes = [one.shape for one in parse(text).entry_computation.parameters]
+    arguments = [rng.integers(-2, 3, shape.dims).astype(shape.dtype.numpy) for shape in shapes]
+    for threads in (1, 3):
+        assert kernels(check(text, *arguments, num_threads=threads)) == ["convolution"]
+
+
+def test_padding_of_gradients_in_groups_is_multiplied(check: Any, rng: np.random.Generator) -> None:
+    text = """HloModule m
+ENTRY e {
+  x = f32[1,6,6,8] parameter(0)
+  g = f32[1,6,6,8] parameter(1)
+  ROOT c = f32[3,3,4,8] convolution(x, g), window={size=6x6 pad=1_1x1_1}, dim_labels=f01b_i01o->01bf,
+    batch_group_count=2 }"""
+    x, g = (rng.integers(-2, 3, (1, 6, 6, 8)).astype(np.float32) for _ in range(2))
+    g[0, 0, 0, 5] = np.inf
+    check(text, x, g)

@@ -75,3 +75,38 @@ def test_copies_of_all_sizes_share_a_function(compile_text: Any) -> None:
 
     assert len(functions("joined", 33)) == 1
     assert functions("joined", 33) == functions("joined", 61) == functions("reversed", 61)
+
+
+def in_turns(size: int, first: int, direction: str) -> str:
+    """Lines of two arrays in turns: those of the first one at even places, or at odd ones."""
+    counts = [len(range(at, size, 2)) for at in (first, 1 - first)]
+    low, high = ((at, size - at - 2 * count + 1) for at, count in zip((first, 1 - first), counts, strict=True))
+    return f"""HloModule m
+ENTRY e {{
+ x = f32[4,{counts[0]},61] parameter(0)
+ y = f32[4,{counts[1]},61] parameter(1)
+ zero = f32[] constant(0)
+ a = f32[4,{size},61] pad(x, zero), padding=0_0x{low[0]}_{low[1]}_1x0_0
+ b = f32[4,{size},61] pad(y, zero), padding=0_0x{high[0]}_{high[1]}_1x0_0
+ place = s32[4,{size},61] iota(), iota_dimension=1
+ c = s32[] constant(1)
+ one = s32[4,{size},61] broadcast(c), dimensions={{}}
+ d = s32[] constant(0)
+ none = s32[4,{size},61] broadcast(d), dimensions={{}}
+ bits = s32[4,{size},61] and(place, one)
+ even = pred[4,{size},61] compare(bits, none), direction={direction}
+ ROOT r = f32[4,{size},61] select(even, a, b) }}"""
+
+
+@pytest.mark.parametrize(
+    ("size", "first", "direction", "copies"),
+    [(17, 0, "EQ", True), (18, 0, "EQ", True), (17, 1, "NE", False), (17, 0, "NE", False)],
+)
+def test_arrays_in_turns_are_copied(
+    check: Any, rng: np.random.Generator, size: int, first: int, direction: str, copies: bool
+) -> None:
+    module = parse(in_turns(size, first, direction))
+    arguments = [rng.standard_normal(one.shape.dims).astype(np.float32) for one in module.entry_computation.parameters]
+    for threads in (1, 3):
+        executable = check(module, *arguments, num_threads=threads)
+        assert ("copy_by_" in executable.as_text("llvm")) is copies

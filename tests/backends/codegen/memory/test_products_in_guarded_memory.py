@@ -104,6 +104,9 @@ def groups(sizes: Sequence[int]) -> Iterator[str]:
             yield program(call, f"{t}[1,2,{n},5]", f"{t}[3,3,1,5]")
             back = f"window={{size=3x12 pad=1_1x1_1}}, dim_labels=f01b_i01o->01bf, batch_group_count={n}"
             yield program(f"{t}[3,3,1,{n}] convolution(p0, p1), {back}", f"{t}[2,3,12,{n}]", f"{t}[2,3,12,{n}]")
+            for outputs, inputs in ((3, 2), (2, 5)):
+                sizes_of = f"{t}[2,3,12,{n * inputs}]", f"{t}[2,3,12,{n * outputs}]"
+                yield program(f"{t}[3,3,{inputs},{n * outputs}] convolution(p0, p1), {back}", *sizes_of)
             back = "window={size=3x12 pad=1_1x1_1}, dim_labels=fb01_io01->bf01, batch_group_count=2"
             sizes_of = f"{t}[2,2,3,{n + 11}]", f"{t}[2,2,3,12]"
             yield program(f"{t}[1,2,3,{n + 2}] convolution(p0, p1), {back}", *sizes_of)
