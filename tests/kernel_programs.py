@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 NUMBERS = ("f32", "f64", "bf16", "f16", "s8", "u16", "s32", "s64")
@@ -29,3 +29,37 @@ def sample(found: list[Any], isa: str, count: int) -> list[Any]:
     """About `count` of them, evenly spread, a third for narrower vectors and others for each width."""
     step = max(1, len(found) // max(1, count if isa == "AVX512" else count // 3))
     return found[{"SSE2": 1, "AVX2": 2}.get(isa, 0) % step :: step]
+
+
+def few_columns(dtype: str, rows: int, columns: int) -> Iterator[str]:
+    """What moves, adds and multiplies matrices of a few columns, or takes every second to fourth element of a line."""
+    wide, tall, column = f"{dtype}[{columns},{rows}]", f"{dtype}[{rows},{columns}]", f"{dtype}[{rows},1]"
+    yield program(f"{tall} transpose(p0), dimensions={{1,0}}", wide)
+    yield program(f"{wide} transpose(p0), dimensions={{1,0}}", tall)
+    pieces = ", ".join(f"p{number}" for number in range(columns))
+    yield program(f"{tall} concatenate({pieces}), dimensions={{1}}", *(column,) * columns)
+    yield program(f"{tall} reverse(p0), dimensions={{0}}", tall)
+    yield program(f"{dtype}[3,{rows},{columns}] reverse(p0), dimensions={{0,2}}", f"{dtype}[3,{rows},{columns}]")
+    yield program(f"{dtype}[{rows + 3},{columns}] pad(p0, p1), padding=1_2x0_0", tall, f"{dtype}[]")
+    for place in range(columns):
+        yield program(f"{column} slice(p0), slice={{[0:{rows}], [{place}:{place + 1}]}}", tall)
+        # The first line ends with a whole row, the other one with the last element that is read.
+        for size in (rows * columns, max(rows - 1, 0) * columns + place + 1):
+            count = max(0, -(-(size - place) // columns))
+            every = f"{dtype}[{count}] slice(p0), slice={{[{min(place, size)}:{size}:{columns}]}}"
+            yield program(every, f"{dtype}[{size}]")
+            yield program(f"{dtype}[{count}] reverse(x), dimensions={{0}}", f"{dtype}[{size}]", lines=[f"x = {every}"])
+    if dtype == "pred":
+        return
+    across = f"x = {tall} broadcast(p1), dimensions={{1}}"
+    yield program(f"{tall} multiply(p0, x)", tall, f"{dtype}[{columns}]", lines=[across])
+    for operation in ("add", "multiply"):
+        total = f"{dtype}[{rows}] reduce(p0, p1), dimensions={{1}}, to_apply=f"
+        functions = combiner("f", operation, dtype)
+        yield program(total, tall, f"{dtype}[]", functions=functions)
+        lines = [f"s = {total}", f"x = {tall} broadcast(s), dimensions={{0}}"]
+        yield program(f"{tall} subtract(p0, x)", tall, f"{dtype}[]", lines=lines, functions=functions)
+    for others in (1, 2, 3, 4):
+        terms = "lhs_contracting_dims={1}, rhs_contracting_dims="
+        yield program(f"{dtype}[{rows},{others}] dot(p0, p1), {terms}{{0}}", tall, f"{dtype}[{columns},{others}]")
+        yield program(f"{dtype}[{others},{rows}] dot(p1, p0), {terms}{{1}}", tall, f"{dtype}[{others},{columns}]")

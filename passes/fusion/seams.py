@@ -62,19 +62,30 @@ Seams: TypeAlias = tuple[tuple[int, ...], ...]
 """For each dimension of a loop, in rising order, the positions in front of which it is split."""
 
 
-def loop_seams(results: Sequence[HloInstruction], dims: Sequence[int]) -> Seams:
-    """The seams at which a loop that computes results of some sizes is split: all, the minor dimension's, or none."""
+def loop_seams(results: Sequence[HloInstruction], dims: Sequence[int], last: int | None = None) -> Seams:
+    """The seams at which a loop that computes results of some sizes is split: all, the minor dimension's, or none.
+
+    Args:
+        results: What the loop gives.
+        dims: Sizes of each.
+        last: The dimension along which vectors lie, behind which nothing is split; None for the minor one.
+    """
     if any(result.shape.is_tuple for result in results):
         return ()
+    stop = len(dims) if last is None else last + 1
     if not _stand_beside(results, _TURNING):
-        return ((),) * len(dims)
-    seams, _ = find_seams(results, dims)
+        return ((),) * stop
+    seams, _ = find_seams(results, dims, last=last)
+    dims, seams = dims[:stop], seams[:stop]
     minor = (*((),) * (len(dims) - 1), *seams[-1:])
     return next((each for each in (seams, minor) if is_worth_splitting(dims, each)), ())
 
 
 def find_seams(
-    results: Sequence[HloInstruction], dims: Sequence[int], members: Collection[HloInstruction] | None = None
+    results: Sequence[HloInstruction],
+    dims: Sequence[int],
+    members: Collection[HloInstruction] | None = None,
+    last: int | None = None,
 ) -> tuple[Seams, Collection[HloInstruction]]:
     """The seams of a loop that computes results of some sizes, and what is read where seams, if any, are not known.
 
@@ -82,8 +93,10 @@ def find_seams(
         results: What the loop gives.
         dims: Their sizes.
         members: What it computes, if not all that the results need.
+        last: The dimension along which vectors lie; None for the minor one.
     """
     found: list[set[int]] = [set() for _ in dims]
+    vectors = len(dims) - 1 if last is None else last
     identity = tuple(Line(dimension=dimension) for dimension in range(len(dims)))
     waiting: list[tuple[HloInstruction, Lines]] = [(result, identity) for result in results]
     seen = set(waiting)
@@ -92,9 +105,9 @@ def find_seams(
         instruction, lines = waiting.pop()
         for dimension, seam in _own_seams(instruction):
             line = lines[dimension]
-            if line.dimension is not None and (line.dimension == len(dims) - 1 or _changes_array(instruction)):
+            if line.dimension is not None and (line.dimension == vectors or _changes_array(instruction)):
                 found[line.dimension].add(line.first_from(seam))
-        followed = list(_operands(instruction, lines))
+        followed = list(operand_lines(instruction, lines))
         known = {operand for operand, _ in followed}
         elsewhere.update(dict.fromkeys(operand for operand in instruction.operands if operand not in known))
         for following in followed:
@@ -120,7 +133,7 @@ def loop_phases(results: Sequence[HloInstruction], dims: Sequence[int]) -> tuple
     seen = set(waiting)
     while waiting:
         instruction, lines = waiting.pop()
-        followed = list(_operands(instruction, lines))
+        followed = list(operand_lines(instruction, lines))
         steps: list[int] = []
         if instruction.opcode == "pad":
             steps = [interior + 1 for _, _, interior in instruction.attrs.padding]
@@ -176,7 +189,7 @@ def _source(instruction: HloInstruction) -> tuple[HloInstruction, Lines]:
     """What slices and reversals take elements from, and where they lie in it."""
     lines: Lines = (Line(),) * instruction.shape.rank
     while instruction.opcode in ("slice", "reverse"):
-        ((instruction, lines),) = _operands(instruction, lines)
+        ((instruction, lines),) = operand_lines(instruction, lines)
     return instruction, lines
 
 
@@ -218,8 +231,8 @@ def update_start(update: HloInstruction, dimension: int) -> int | None:
     return min(max(int(start.attrs.literal.value), 0), last) if start.opcode == "constant" else None
 
 
-def _operands(instruction: HloInstruction, lines: Lines) -> Iterator[tuple[HloInstruction, Lines]]:
-    """The operands that are read along lines, too."""
+def operand_lines(instruction: HloInstruction, lines: Lines) -> Iterator[tuple[HloInstruction, Lines]]:
+    """The operands that are read along lines, and which."""
     match instruction.opcode:
         case "slice":
             ranges = zip(lines, instruction.attrs.slice, strict=True)

@@ -95,6 +95,11 @@ def sum_of(a: Base, b: Base) -> Base:
     return _simplest(tuple(term for term in terms.values() if term[1]), _number(a) + _number(b))
 
 
+def remainder_of(base: Base, divisor: int) -> int | None:
+    """The remainder of a base by a positive number, if it is the same for all values of the registers."""
+    return _number(base) % divisor if all(factor % divisor == 0 for _, factor in _terms(base)) else None
+
+
 def _scaled(a: Base, factor: int) -> Base:
     if isinstance(a, int):
         return a * factor

@@ -3,8 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
+from typing import TypeAlias
 
-from xlalite.backends.codegen.arrays.index import Affine, Base, Index, IndexMath, Position, row_major_strides
+from xlalite.backends.codegen.arrays.index import (
+    Affine,
+    Base,
+    Index,
+    IndexMath,
+    Lanes,
+    Position,
+    index_key,
+    remainder_of,
+    row_major_strides,
+    sum_of,
+)
+from xlalite.backends.codegen.arrays.interleaving import (
+    Columns,
+    load_apart,
+    load_columns,
+    load_first_apart,
+    mask_of_part,
+    side_by_side,
+)
 from xlalite.backends.codegen.arrays.types import Element, Representation, from_memory, representation, to_memory
 from xlalite.backends.codegen.llvm import (
     I64,
@@ -19,6 +40,9 @@ from xlalite.backends.codegen.llvm import (
 )
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
+
+Rows: TypeAlias = dict[object, Columns]
+"""What was loaded in a block in whole rows of a few elements: each vector needs another of their columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,28 +72,39 @@ class ArrayView:
         """An array in row-major order."""
         return ArrayView(pointer, dtype, dims, row_major_strides(dims), metadata)
 
-    def read(self, math: IndexMath, index: Index, mask: Value | None = None) -> Element:
+    def read(self, math: IndexMath, index: Index, mask: Value | None = None, rows: Rows | None = None) -> Element:
         """The elements at an index.
 
         A position that is the same for all lanes gives one scalar, not a vector. Lanes outside the mask touch no memory
         and read as zero.
+
+        Args:
+            math: Arithmetic on positions, where code goes.
+            index: Positions of the lanes.
+            mask: Lanes that read, if not all.
+            rows: What was read in the same block, if nothing there was stored since.
         """
         offset = math.linear(index, self.strides)
         held = representation(self.dtype)
         if self.ahead and isinstance(offset, Affine) and offset.step == 1:
             ahead = math.add_constant(offset, self.ahead // self.dtype.size_bytes)
             math.fb.prefetch(_address(math, self.pointer, held, ahead))
-        parts = _load(math, self.pointer, held, offset, mask, self.metadata)
+        parts = _load(math, self, offset, mask, {} if rows is None else rows)
         values = tuple(from_memory(math.fb, self.dtype, part) for part in parts)
         return values[0] if len(values) == 1 else (values[0], values[1])
 
     def write(self, math: IndexMath, index: Index, element: Element, mask: Value | None = None) -> None:
         """Stores elements at an index whose lanes are all different (or the only one)."""
+        self.write_side_by_side(math, index, (element,), mask)
+
+    def write_side_by_side(
+        self, math: IndexMath, index: Index, elements: Sequence[Element], mask: Value | None = None
+    ) -> None:
+        """Stores several elements for each lane, the first at an index, the others behind it."""
         offset = math.linear(index, self.strides)
-        held = representation(self.dtype)
-        parts = element if isinstance(element, tuple) else (element,)
+        parts = [part for one in elements for part in (one if isinstance(one, tuple) else (one,))]
         stored = tuple(to_memory(math.fb, self.dtype, _spread(math, part)) for part in parts)
-        _store(math, self.pointer, held, offset, stored, mask, streams=self.streams)
+        _store(math, self, offset, stored, mask)
 
 
 def store_past_caches(fb: FunctionBuilder, values: Sequence[Value], addresses: Sequence[Value], align: int) -> None:
@@ -92,80 +127,71 @@ def _spread(math: IndexMath, value: Value) -> Value:
     return math.fb.splat(value, math.lanes) if math.lanes > 1 and not value.type.is_vector else value
 
 
-def _load(
-    math: IndexMath, pointer: Value, held: Representation, offset: Position, mask: Value | None, metadata: str
-) -> tuple[Value, ...]:
-    fb = math.fb
-    if isinstance(offset, Affine) and (math.lanes == 1 or offset.step == 0):
-        return _load_scalar(math, pointer, held, offset, metadata)
-    align = held.memory.size_bytes
-    if isinstance(offset, Affine) and offset.step == 1:
-        if held.parts == 1:
-            address = _address(math, pointer, held, offset)
-            return (_load_vector(fb, vector(held.memory, math.lanes), address, mask, align, metadata),)
-        if mask is None:
-            address = _address(math, pointer, held, offset)
-            pairs = fb.load(vector(held.memory, 2 * math.lanes), address, align, metadata=metadata)
-            return tuple(fb.shuffle(pairs, None, range(part, 2 * math.lanes, 2)) for part in (0, 1))
-    if isinstance(offset, Affine) and offset.step == -1 and mask is None and held.parts == 1:
-        address = _address(math, pointer, held, math.add_constant(Affine(offset.base), 1 - math.lanes))
-        loaded = fb.load(vector(held.memory, math.lanes), address, align, metadata=metadata)
-        return (fb.shuffle(loaded, None, range(math.lanes - 1, -1, -1)),)
-    if isinstance(offset, Affine) and 2 <= offset.step <= _MAX_STEP and held.parts == 1:
-        if mask is None:
-            return (_load_every(math, pointer, held, offset, metadata),)
-        known = lanes_of_mask(mask)
-        if known is not None and known == tuple(range(len(known))):
-            return (_load_every_first(math, pointer, held, offset, len(known)),)
-        if known is not None:
-            return _gather(math, pointer, held, offset, mask)
-        # At the borders of an array some lanes are missing, between them none.
-        choice = fb.if_else(fb.all_lanes(mask), likely=True)
-        with choice.then():
-            choice.yield_(_load_every(math, pointer, held, offset, metadata))
-        with choice.otherwise():
-            choice.yield_(*_gather(math, pointer, held, offset, mask))
-        return choice.results
-    return _gather(math, pointer, held, offset, mask)
+def _load(math: IndexMath, view: ArrayView, offset: Position, mask: Value | None, rows: Rows) -> tuple[Value, ...]:
+    fb, held = math.fb, representation(view.dtype)
+    if isinstance(offset, Lanes):
+        return _gather(math, view.pointer, held, offset, mask)
+    if math.lanes == 1 or offset.step == 0:
+        return _load_scalar(math, view.pointer, held, offset, view.metadata)
+    if offset.step < 0 and mask is None:
+        first = Affine(sum_of(offset.base, (math.lanes - 1) * offset.step), -offset.step)
+        turned = range(math.lanes - 1, -1, -1)
+        return tuple(fb.shuffle(part, None, turned) for part in _load(math, view, first, None, rows))
+    if offset.step == 1 and held.parts == 1:
+        address = _address(math, view.pointer, held, offset)
+        wide = vector(held.memory, math.lanes)
+        return (_load_vector(fb, wide, address, mask, held.memory.size_bytes, view.metadata),)
+    if not 1 <= offset.step <= _MAX_STEP:
+        return _gather(math, view.pointer, held, offset, mask)
+    known = mask if mask is None else lanes_of_mask(mask)
+    if mask is None or offset.step == 1 or (known is not None and known == tuple(range(len(known)))):
+        return _load_columns(math, view, offset, mask, rows)
+    if known is not None:
+        return _gather(math, view.pointer, held, offset, mask)
+    # At the borders of an array some lanes are missing, between them none.
+    choice = fb.if_else(fb.all_lanes(mask), likely=True)
+    with choice.then():
+        choice.yield_(*_load_columns(math, view, offset, None, {}))
+    with choice.otherwise():
+        choice.yield_(*_gather(math, view.pointer, held, offset, mask))
+    return choice.results
 
 
 _MAX_STEP = 4
 """Steps up to this load what lies between too, which is quicker than a gather."""
 
 
-def _load_every(math: IndexMath, pointer: Value, held: Representation, offset: Affine, metadata: str) -> Value:
-    """Every step-th element out of as many vectors as the step; none reaches beyond the last element wanted."""
-    fb, lanes, step = math.fb, math.lanes, offset.step
-    first = _address(math, pointer, held, offset)
-    last_start = (lanes - 1) * step + 1 - lanes
-    found: Value | None = None
-    for number in range(step):
-        start = min(number * lanes, last_start)
-        address = fb.gep(held.memory, first, start) if start else first
-        loaded = fb.load(vector(held.memory, lanes), address, held.memory.size_bytes, metadata=metadata)
-        wanted = [lane * step - start for lane in range(lanes)]
-        if found is None:
-            found = fb.shuffle(loaded, None, [min(position, lanes - 1) for position in wanted])
-            continue
-        found = fb.shuffle(
-            found, loaded, [lanes + position if 0 <= position < lanes else lane for lane, position in enumerate(wanted)]
-        )
-    assert found is not None, "a step is at least 2"
-    return found
+def _load_columns(
+    math: IndexMath, view: ArrayView, offset: Affine, mask: Value | None, rows: Rows
+) -> tuple[Value, ...]:
+    """Elements a few apart: a column of an array that consists of such rows, or of what begins with the first one."""
+    fb, held, step = math.fb, representation(view.dtype), offset.step
+    wide, count = vector(held.memory, math.lanes), step * held.parts
+    number = _place_in_row(view, offset)
+    if number is None:
+        address = _address(math, view.pointer, held, offset)
+        parts = [fb.gep(held.memory, address, part) if part else address for part in range(held.parts)]
+        if mask is None:
+            return tuple(load_apart(fb, wide, part, count, view.metadata) for part in parts)
+        known = len(lanes_of_mask(mask) or ())
+        return tuple(load_first_apart(fb, wide, part, count, known) for part in parts)
+    first = Affine(sum_of(offset.base, -number), step)
+    key = view.pointer.text, held.memory, mask, index_key((first,))
+    found = rows.get(key)
+    if found is None:
+        address = _address(math, view.pointer, held, first)
+        found = rows[key] = load_columns(fb, wide, address, count, mask, view.metadata)
+    return tuple(found.column(number * held.parts + part) for part in range(held.parts))
 
 
-def _load_every_first(math: IndexMath, pointer: Value, held: Representation, offset: Affine, count: int) -> Value:
-    """So many lanes of `_load_every`, zero in the others; nothing behind the last one is read."""
-    fb, lanes, step = math.fb, math.lanes, offset.step
-    wide = vector(held.memory, lanes)
-    first, found, needed = _address(math, pointer, held, offset), zero(wide), (count - 1) * step + 1
-    for start in range(0, needed, lanes):
-        mask = lane_mask(lanes, min(lanes, needed - start))
-        loaded = fb.masked_load(wide, fb.gep(held.memory, first, start), mask, zero(wide), held.memory.size_bytes)
-        places = [lane * step - start if lane < count else -1 for lane in range(lanes)]
-        order = [lanes + place if 0 <= place < lanes else lane for lane, place in enumerate(places)]
-        found = fb.shuffle(found, loaded, order)
-    return found
+def _place_in_row(view: ArrayView, offset: Affine) -> int | None:
+    """How far behind a multiple of its step the first lane is, if an array has whole rows of as many elements."""
+    count = prod(view.dims)
+    if offset.step == 1:
+        return 0
+    if not count or count % offset.step or view.strides != row_major_strides(view.dims):
+        return None
+    return remainder_of(offset.base, offset.step)
 
 
 def _load_scalar(
@@ -209,42 +235,34 @@ def _gather(
     return tuple(loaded)
 
 
-def _store(
-    math: IndexMath,
-    pointer: Value,
-    held: Representation,
-    offset: Position,
-    stored: tuple[Value, ...],
-    mask: Value | None,
-    *,
-    streams: bool,
-) -> None:
-    fb, align = math.fb, held.memory.size_bytes
+def _store(math: IndexMath, view: ArrayView, offset: Position, stored: tuple[Value, ...], mask: Value | None) -> None:
+    fb, held = math.fb, representation(view.dtype)
+    align, count = held.memory.size_bytes, len(stored)
     if math.lanes == 1:
-        address = _address(math, pointer, held, offset)
+        address = _address(math, view.pointer, held, offset)
         for part, value in enumerate(stored):
             fb.store(value, fb.gep(held.memory, address, part) if part else address, align)
         return
-    if isinstance(offset, Affine) and offset.step == 1:
-        if held.parts == 1:
-            address = _address(math, pointer, held, offset)
-            if mask is not None:
-                fb.masked_store(stored[0], address, mask, align)
-            elif streams:
-                store_past_caches(fb, stored, (address,), align)
-            else:
-                fb.store(stored[0], address, align)
-            return
-        if mask is None:
-            address = _address(math, pointer, held, offset)
-            order = [lane + part * math.lanes for lane in range(math.lanes) for part in (0, 1)]
-            fb.store(fb.shuffle(stored[0], stored[1], order), address, align)
-            return
+    if isinstance(offset, Affine) and offset.step * held.parts == count:
+        address = _address(math, view.pointer, held, offset)
+        vectors = side_by_side(fb, stored)
+        places = [fb.gep(held.memory, address, n * math.lanes) if n else address for n in range(count)]
+        if mask is not None:
+            for number, (value, place) in enumerate(zip(vectors, places, strict=True)):
+                covered = mask_of_part(fb, mask, count, number)
+                if lanes_of_mask(covered) != ():
+                    fb.masked_store(value, place, covered, align)
+        elif view.streams:
+            store_past_caches(fb, vectors, places, align)
+        else:
+            for value, place in zip(vectors, places, strict=True):
+                fb.store(value, place, align)
+        return
     lanes = math.vector(offset)
     if held.parts == 2:
         lanes = fb.mul(lanes, 2)
     for part, value in enumerate(stored):
-        fb.scatter(value, fb.gep(held.memory, pointer, fb.add(lanes, part) if part else lanes), mask, align)
+        fb.scatter(value, fb.gep(held.memory, view.pointer, fb.add(lanes, part) if part else lanes), mask, align)
 
 
 def lanes_below(fb: FunctionBuilder, base: Base, bound: Value | int, lanes: int) -> Value:

@@ -5,6 +5,8 @@ The dot kernel is the fast way; this rule serves element types and places in a k
 
 from __future__ import annotations
 
+import math
+
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, Position
 from xlalite.backends.codegen.arrays.types import Element, zero_element
 from xlalite.backends.codegen.elements.conversion import convert_element
@@ -13,6 +15,7 @@ from xlalite.backends.codegen.elements.registers import flatten, unflatten
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.dot import DotAttrs, free_dimensions
 from xlalite.hlo.types.dtype import DType
+from xlalite.passes.fusion.read_steps import FEW
 
 
 def accumulator_dtype(lhs: DType, rhs: DType, result: DType) -> DType:
@@ -35,6 +38,12 @@ def _dot(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> 
             right = convert_element(emitter.fb, outer.vector(rhs, tuple(rhs_index)), rhs.shape.dtype, kept)
             return multiply_add(outer, kept, total, left, right)
         if sizes[level] == 0:
+            return total
+        if math.prod(sizes) <= FEW:
+            for place in range(sizes[level]):
+                lhs_index[attrs.lhs_contracting_dims[level]] = Affine(place)
+                rhs_index[attrs.rhs_contracting_dims[level]] = Affine(place)
+                total = nest(level + 1, total, outer)
             return total
         with emitter.fb.carried_loop(0, sizes[level], 1, flatten([total])) as loop:
             lhs_index[attrs.lhs_contracting_dims[level]] = Affine(loop.index)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 from xlalite.backends.codegen.arrays.index import Index, IndexMath, index_key
+from xlalite.backends.codegen.arrays.ir_array import Rows
 from xlalite.backends.codegen.arrays.types import Element, representation, round_result
 from xlalite.backends.codegen.errors import UnsupportedOperationError
 from xlalite.backends.codegen.llvm import FunctionBuilder, Value
@@ -40,6 +41,7 @@ class ElementEmitter:
         leaves: The scalars in tuples that are known, or were emitted in this block.
         is_function: Whether the computation is applied to elements, so that its scalars differ from lane to lane.
         rounds: Whether narrow floats are rounded after each operation; not while a reduction accumulates in f32.
+        rows: What was read in this block in whole rows.
         divisors: Instructions of which each element is one number, and what divides by it.
     """
 
@@ -63,6 +65,7 @@ class ElementEmitter:
         self.sources = dict(sources)
         self.rules = rules
         self.leaves: dict[HloInstruction, tuple[Element, ...]] = {}
+        self.rows: Rows = {}
         self._emitted: dict[tuple[object, ...], Element] = {}
         # Most operands are asked for at the very index of their user.
         self._last_index: tuple[Index, tuple[object, ...]] = ((), ())

@@ -5,6 +5,9 @@ The row and column kernels are the fast way to reduce; this rule serves reductio
 
 from __future__ import annotations
 
+import functools
+import itertools
+import math
 from collections.abc import Callable
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, Position
@@ -14,6 +17,7 @@ from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRu
 from xlalite.backends.codegen.elements.registers import flatten, unflatten
 from xlalite.backends.codegen.elements.windows import window_elements
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.passes.fusion.read_steps import FEW
 
 
 def reduce_elements(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> tuple[Element, ...]:
@@ -23,6 +27,14 @@ def reduce_elements(emitter: ElementEmitter, instruction: HloInstruction, index:
     dims = instruction.operand(0).shape.dims
     kept = iter(index)
     source: list[Position] = [Affine(0) if d in reduced else next(kept) for d in range(len(dims))]
+
+    if 0 < math.prod(dims[d] for d in reduced) <= FEW:
+        elements: list[list[Element]] = []
+        for places in itertools.product(*(range(dims[d]) for d in reduced)):
+            for dimension, place in zip(reduced, places, strict=True):
+                source[dimension] = Affine(place)
+            elements.append(combiner.elements(emitter, tuple(source)))
+        return combiner.rounded(emitter, _combined(emitter, combiner, elements))
 
     def nest(level: int, carried: tuple[Element, ...], outer: ElementEmitter) -> tuple[Element, ...]:
         if level == len(reduced):
@@ -37,6 +49,20 @@ def reduce_elements(emitter: ElementEmitter, instruction: HloInstruction, index:
         return unflatten(loop.results, carried)
 
     return combiner.rounded(emitter, nest(0, tuple(combiner.starts(emitter)), emitter))
+
+
+def _combined(emitter: ElementEmitter, combiner: Combiner, elements: list[list[Element]]) -> list[Element]:
+    """A few elements and the initial values, in the order in which the lanes of a row come together if any will do."""
+    starts = combiner.starts(emitter)
+    if combiner.monoids is None:
+        return functools.reduce(functools.partial(combiner.combine, emitter), elements, starts)
+    while len(elements) > 1:
+        half = 1 << (len(elements) - 1).bit_length() - 1
+        pairs = zip(elements, elements[half:], strict=False)
+        elements = [*(combiner.combine(emitter, a, b) for a, b in pairs), *elements[len(elements) - half : half]]
+    if starts == [emitter.spread(identity) for identity in combiner.identities]:
+        return elements[0]
+    return combiner.combine(emitter, starts, elements[0])
 
 
 SEVERAL_ELEMENTS: dict[str, Callable[[ElementEmitter, HloInstruction, Index], tuple[Element, ...]]] = {

@@ -24,6 +24,7 @@ from xlalite.backends.codegen.kernels.loop_nest import (
     task_loops,
 )
 from xlalite.backends.codegen.kernels.piece_table import Piece, parameters_of, piece_at, read_row, table_of
+from xlalite.backends.codegen.kernels.vector_dimension import vector_dimension
 from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.records import dataclass
@@ -36,6 +37,9 @@ def plan_concatenate(request: KernelRequest, shape: KernelShape) -> ConcatenateK
     """The kernel that writes operand after operand, or what copies blocks if that is all."""
     if request.in_place:
         return Declined("a result lies in the memory of an operand")
+    root = request.body.root
+    if vector_dimension(request.body, root.shape.dims) < root.attrs.dimension:
+        return Declined("its lines have few elements, which a loop puts side by side")
     return plan_block_copy(request) or ConcatenateKernel(request)
 
 

@@ -125,7 +125,7 @@ def enter_kernel(
 
 def read_from(view: ArrayView) -> ElementSource:
     """The elements of an array in memory as a source."""
-    return lambda emitter, index: view.read(emitter.math, index, emitter.mask)
+    return lambda emitter, index: view.read(emitter.math, index, emitter.mask, emitter.rows)
 
 
 def lane_count(module: ModuleBuilder, body: HloComputation, extent: int) -> int:

@@ -25,7 +25,8 @@ from xlalite.hlo.records import dataclass
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
 _SMALLEST_SIZE = 4
-"""Sizes below this are better off with one element at a time."""
+"""Sizes below this are better off in vectors of a loop, and of bytes this size, too: [4,50000] turned round takes 17 us
+in tiles, 5 in a loop."""
 
 _FEW_BYTES = 1 << 18
 """Arrays up to this, as weights are, have tiles of side 8, which compile 3 ms sooner: [256,256] takes 10.3 us of one
@@ -57,7 +58,7 @@ def plan_transpose(request: KernelRequest, shape: KernelShape) -> TransposeKerne
         return Declined("an element is wider than any lane")
     rows = root.attrs.dimensions.index(rank - 1)
     small = min(root.shape.dims[-1], root.shape.dims[rows])
-    if small < _SMALLEST_SIZE:
+    if small < _SMALLEST_SIZE + (root.shape.dtype.size_bytes == 1):
         return Declined(f"a side of the tile has only {small} elements")
     is_quick = root.shape.dtype.size_bytes >= 4 and root.shape.size_bytes <= _FEW_BYTES
     most = min(request.target.lanes(8 * root.shape.dtype.size_bytes), 8 if is_quick else 16)

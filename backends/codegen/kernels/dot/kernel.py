@@ -32,6 +32,7 @@ from xlalite.backends.codegen.kernels.throughput import (
     MULTIPLY_ADDS_PER_NS,
     TRANSCENDENTALS_PER_NS,
 )
+from xlalite.backends.codegen.kernels.vector_dimension import MANY, vector_dimension
 from xlalite.backends.codegen.llvm import I64, PTR, VOID, Function, FunctionBuilder, ModuleBuilder, Value
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.traversal import reachable
@@ -41,6 +42,7 @@ from xlalite.hlo.types.dtype import DType
 from xlalite.passes.analysis.cost_analysis import CostAnalysis
 from xlalite.passes.analysis.matrix_products import is_matrix_product
 from xlalite.passes.fusion.kernel_shape import KernelShape, results_of
+from xlalite.passes.fusion.read_steps import FEW
 
 _LONG_CALL_STEPS = 512
 """Multiply-adds of vectors from which on loops around tiles take longer to optimise than that ever gains."""
@@ -48,15 +50,13 @@ _LONG_CALL_STEPS = 512
 _LONG_PIECE = 96
 """Terms of a piece of those of an image, which lie in runs, from which on loops around tiles need not be fast."""
 
-_GATHERED_TERMS = 3
-"""Terms, neighbours in memory, that are packed more slowly than they are gathered: [1000,3] by [3,1] takes 2.8 us in
-tiles, 1.5 in a loop over elements, of 4 terms 1.1 and 1.7."""
-
 _GATHERED_ELEMENTS = 30
 """Elements of a matrix up to which a loop over elements of many products ends before tiles of one are called: 10,000
-times [3,3] by [3] take 39 us of one core, in tiles 1,280, [2,8] by [8] 68 and 227, but [8,4] by [4] 259 and 171."""
+times [2,8] by [8] take 68 us of one core, in tiles 227."""
 
-_GATHERED = (DType.F32, DType.F64, DType.S32, DType.U32, DType.S64, DType.U64)
+_GATHERED = frozenset(
+    dtype for dtype in DType if (dtype.is_floating and dtype.bits >= 16) or (dtype.is_integral and dtype.bits >= 8)
+)
 
 _STACK_BYTES = 64 << 10
 """Scratch memory up to this lies on the stack."""
@@ -75,7 +75,7 @@ def plan_dot_kernel(request: KernelRequest, shape: KernelShape) -> DotKernel | D
         return Declined("a result differs from the product in size")
     if dot.shape.element_count == 0:
         return Declined("the product has no elements")
-    reason = why_no_numbers(dot) or _why_no_lines(dot) or why_not_computed(dot) or _why_gathered(dot)
+    reason = why_no_numbers(dot) or _why_no_lines(dot) or why_not_computed(dot) or _why_gathered(request, dot)
     if reason is not None:
         return Declined(reason)
     read = set(reachable(memory_of(dot), lambda one: one.operands))
@@ -105,21 +105,33 @@ def _pads_image(product: HloInstruction) -> bool:
     return product.opcode == "convolution" and product.operand(0).opcode == "pad"
 
 
-def _why_gathered(product: HloInstruction) -> str | None:
-    """Why a loop over elements is quicker, which gathers the terms of a column's sums; None if it is not."""
+def _why_gathered(request: KernelRequest, product: HloInstruction) -> str | None:
+    """Why a loop over elements is quicker, which gathers the terms of a column's sums; None if it is not.
+
+    Terms that are packed first are slower: [1000,2] by [2,1] takes 1.2 us in tiles, 0.3 in a loop, and [1000,4] by
+    [4,4] 2.8 and 0.8.
+    """
     view = view_of(product)
-    one, rows = (view.lhs, view.m) if view.n == 1 else (view.rhs, view.n)
+    one, rows, others = (view.lhs, view.m, view.n) if view.n <= view.m else (view.rhs, view.n, view.m)
+    has_few = view.k <= FEW and (others == 1 or (view.batch_count == 1 and others <= FEW and rows >= MANY))
+    has_many = others == 1 and view.batch_count > 1 and rows * view.k <= _GATHERED_ELEMENTS
     if (
         product.opcode != "dot"
-        or min(view.m, view.n) > 1
         or min(rows, view.k) == 1
-        or not (view.k <= _GATHERED_TERMS or (view.batch_count > 1 and rows * view.k <= _GATHERED_ELEMENTS))
+        or not (has_few or has_many)
         or not (one.depth.is_single and one.outer.is_single)
         or (one.depth.stride, one.outer.stride) != (1, view.k)
         or any(operand.shape.dtype not in _GATHERED for operand in (product, *product.operands))
+        or (1 < others == view.n and not _has_narrow_lines(request, product))
     ):
         return None
     return "its sums have few terms, which a loop gathers"
+
+
+def _has_narrow_lines(request: KernelRequest, product: HloInstruction) -> bool:
+    """Whether lines of a product leave lanes of vectors empty, and a loop has vectors along its rows."""
+    dims, bits = product.shape.dims, product.shape.dtype.bits
+    return dims[-1] * bits < request.target.vector_bits and vector_dimension(request.body, dims) < len(dims) - 1
 
 
 def _why_no_lines(product: HloInstruction) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernel_programs import MANY_SIZES, NUMBERS, USUAL_SIZES, combiner, program, sample
+from kernel_programs import MANY_SIZES, NUMBERS, USUAL_SIZES, combiner, few_columns, program, sample
 from nested_arrays import leaves
 
 from xlalite.hlo.types.dtype import DType
@@ -278,7 +278,16 @@ def reversals(sizes: Sequence[int]) -> Iterator[str]:
                 yield program(f"f32[14,{n}] reverse(b), dimensions={{1}}", *pieces, lines=both)
 
 
-FAMILIES = (reductions, moves, mixtures, orders, windows, gaps, systems, splits, reversals)
+def columns(sizes: Sequence[int]) -> Iterator[str]:
+    """Matrices of few columns, and lines of which every second to fourth element is read; types take turns."""
+    kinds = ("pred", "f64", "u8", "c64", "bf16", "s32", "c128")
+    for n in sizes:
+        for t in kinds[n % 3 :: 3]:
+            for count in (1, 2, 3, 4):
+                yield from few_columns(t, n, count)
+
+
+FAMILIES = (reductions, moves, mixtures, orders, windows, gaps, systems, splits, reversals, columns)
 IN_FUSIONS = (mixtures, splits, gaps, reversals)
 
 

@@ -129,18 +129,21 @@ def test_dot_with_a_wider_result(dtype: str, result: str, rng: np.random.Generat
     check(dot_text(20, 33, 50, dtype=dtype, result=result), rng, 50)
 
 
-@pytest.mark.parametrize("dtype", ["f32", "f64", "s32", "u64"])
-@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("dtype", ["f32", "f64", "s32", "u64", "bf16", "u8"])
+@pytest.mark.parametrize("k", [2, 3, 4])
 def test_columns_of_few_terms_are_gathered_by_a_loop(k: int, dtype: str, rng: np.random.Generator) -> None:
     for m in (2, 17, 333):
         check(dot_text(m, 1, k, dtype=dtype), rng, k, kind="loop")
         check(dot_text(1, m, k, rhs="nk", dtype=dtype), rng, k, kind="loop")
         check(dot_text(m, 1, k, dtype=dtype, batch=(3, 5)), rng, k, kind="loop")
     check(dot_text(5, 1, 6, dtype=dtype, batch=(7,)), rng, 6, kind="loop")
-    check(dot_text(8, 1, 4, dtype=dtype, batch=(7,)), rng, 4)
+    check(dot_text(333, 3, k, dtype=dtype), rng, k, kind="loop")
+    check(dot_text(4, 333, k, rhs="nk", dtype=dtype), rng, k, kind="loop")
+    check(dot_text(8, 1, 5, dtype=dtype, batch=(7,)), rng, 5)
     check(dot_text(333, 1, k, lhs="km", dtype=dtype), rng, k)
-    check(dot_text(333, 1, 4, dtype=dtype), rng, 4)
-    check(dot_text(333, 2, k, dtype=dtype), rng, k)
+    check(dot_text(333, 1, 5, dtype=dtype), rng, 5)
+    check(dot_text(333, 5, k, dtype=dtype), rng, k)
+    check(dot_text(333, 2, k, dtype=dtype, batch=(2,)), rng, k)
 
 
 def test_dot_of_pred_is_no_job_of_the_kernel(rng: np.random.Generator) -> None:

@@ -1,0 +1,134 @@
+"""Lines whose neighbours belong to different vectors: columns of narrow matrices, parts of complex numbers.
+
+Whole vectors are loaded and stored; shuffles pick the elements of a column out of them, or put those of all columns
+side by side. No more is touched than what lies between the first element wanted and the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xlalite.backends.codegen.llvm import FunctionBuilder, Type, Value, lane_mask, lanes_of_mask, zero
+
+
+class Columns:
+    """The columns of a matrix that lies in as many vectors as it has columns, row by row."""
+
+    def __init__(self, fb: FunctionBuilder, vectors: Sequence[Value]) -> None:
+        """Emits into `fb`, in the block of the vectors; each column when it is first asked for."""
+        self._fb = fb
+        self._vectors = vectors
+        self._found: dict[int, Value] = {}
+        self._halves: dict[int, Columns] = {}
+
+    def column(self, number: int) -> Value:
+        """The elements of a column, a lane for each row."""
+        found = self._found.get(number)
+        if found is None:
+            found = self._found[number] = self._picked(number)
+        return found
+
+    def _picked(self, number: int) -> Value:
+        count = len(self._vectors)
+        if count > 2 and count % 2 == 0:
+            return self._half(number % 2).column(number // 2)
+        found, *others = self._vectors
+        lanes = found.type.lanes
+        for place, other in enumerate(others, 1):
+            order = []
+            for lane in range(lanes):
+                at = lane * count + number - place * lanes
+                # What lies in the first vector is picked with what lies in the second.
+                before = lane if place > 1 else at + lanes
+                order.append(before if at < 0 else lanes + at if at < lanes else -1)
+            found = self._fb.shuffle(found, other, order)
+        return found
+
+    def _half(self, parity: int) -> Columns:
+        """Every second column."""
+        half = self._halves.get(parity)
+        if half is None:
+            pairs = zip(self._vectors[::2], self._vectors[1::2], strict=True)
+            vectors = [Columns(self._fb, pair).column(parity) for pair in pairs]
+            half = self._halves[parity] = Columns(self._fb, vectors)
+        return half
+
+
+def side_by_side(fb: FunctionBuilder, columns: Sequence[Value]) -> list[Value]:
+    """The vectors in which a matrix lies row by row: what `Columns` gives the columns of."""
+    count, lanes = len(columns), columns[0].type.lanes
+    if count > 2 and count % 2 == 0:
+        halves = zip(side_by_side(fb, columns[::2]), side_by_side(fb, columns[1::2]), strict=True)
+        return [vector for half in halves for vector in side_by_side(fb, half)]
+    vectors = []
+    for start in range(0, count * lanes, lanes):
+        found = columns[0]
+        for number, column in enumerate(columns[1:], 1):
+            order = []
+            for lane, (row, wanted) in enumerate(divmod(at, count) for at in range(start, start + lanes)):
+                before = row if number == 1 else lane
+                order.append(lanes + row if wanted == number else before if wanted < number else -1)
+            found = fb.shuffle(found, column, order)
+        vectors.append(found)
+    return vectors
+
+
+def load_columns(
+    fb: FunctionBuilder, type_: Type, address: Value, count: int, mask: Value | None, metadata: str
+) -> Columns:
+    """Rows of `count` elements from an address on, one for each lane, or for those of a mask."""
+    align, lanes, vectors = type_.scalar.size_bytes, type_.lanes, []
+    for number in range(count):
+        part = None if mask is None else mask_of_part(fb, mask, count, number)
+        if part is not None and lanes_of_mask(part) == ():
+            vectors.append(zero(type_))
+            continue
+        place = fb.gep(type_.scalar, address, number * lanes) if number else address
+        if part is None:
+            vectors.append(fb.load(type_, place, align, metadata=metadata))
+        else:
+            vectors.append(fb.masked_load(type_, place, part, zero(type_), align))
+    return Columns(fb, vectors)
+
+
+def mask_of_part(fb: FunctionBuilder, mask: Value, count: int, number: int) -> Value:
+    """The mask of one of the vectors in which rows of `count` elements lie, out of a mask of the rows."""
+    if count == 1:
+        return mask
+    lanes = mask.type.lanes
+    rows, start = lanes_of_mask(mask), number * lanes
+    if rows is not None and rows == tuple(range(len(rows))):
+        return lane_mask(lanes, len(rows) * count - start)
+    return fb.shuffle(mask, None, [place // count for place in range(start, start + lanes)])
+
+
+def load_apart(fb: FunctionBuilder, type_: Type, address: Value, step: int, metadata: str) -> Value:
+    """Elements that lie a step apart, out of as many vectors as the step; the last element ends the last of them."""
+    lanes = type_.lanes
+    last = (lanes - 1) * step + 1 - lanes
+    found: Value | None = None
+    for number in range(step):
+        start = min(number * lanes, last)
+        place = fb.gep(type_.scalar, address, start) if start else address
+        loaded = fb.load(type_, place, type_.scalar.size_bytes, metadata=metadata)
+        wanted = [lane * step - start for lane in range(lanes)]
+        if found is None:
+            found = fb.shuffle(loaded, None, [min(position, lanes - 1) for position in wanted])
+            continue
+        order = [lanes + at if 0 <= at < lanes else lane for lane, at in enumerate(wanted)]
+        found = fb.shuffle(found, loaded, order)
+    assert found is not None, "a step is at least 1"
+    return found
+
+
+def load_first_apart(fb: FunctionBuilder, type_: Type, address: Value, step: int, count: int) -> Value:
+    """So many lanes of `load_apart`, zero in the others; nothing behind the last one is read."""
+    lanes, found, needed = type_.lanes, zero(type_), (count - 1) * step + 1
+    for start in range(0, needed, lanes):
+        mask = lane_mask(lanes, min(lanes, needed - start))
+        place = fb.gep(type_.scalar, address, start)
+        loaded = fb.masked_load(type_, place, mask, zero(type_), type_.scalar.size_bytes)
+        places = [lane * step - start if lane < count else -1 for lane in range(lanes)]
+        order = [lanes + at if 0 <= at < lanes else lane for lane, at in enumerate(places)]
+        found = fb.shuffle(found, loaded, order)
+    return found

@@ -1,0 +1,105 @@
+"""Matrices of a few columns: vectors lie along their rows, and results are those of the evaluator to the bit.
+
+Numbers are small integers, of which every sum and product is exact.
+"""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from kernel_programs import few_columns, sample
+
+from xlalite.hlo.text import parse
+from xlalite.hlo.types.dtype import DType
+from xlalite.passes.core.debug_options import DebugOptions
+
+ISAS = ("AVX512", "AVX2", "SSE2")
+DTYPES = ("pred", "u8", "u16", "bf16", "f32", "s32", "f64", "c64", "c128")
+ROWS = (8, 9, 16, 17, 33, 65, 100, 193)
+
+
+def arguments(rng: np.random.Generator, text: str) -> list[np.ndarray]:
+    found = []
+    for parameter in parse(text).entry_computation.parameters:
+        dtype, dims = parameter.shape.dtype, parameter.shape.dims
+        numbers = rng.integers(0, 2 if dtype is DType.PRED else 4, dims)
+        found.append((numbers + 1j * rng.integers(0, 4, dims) if dtype.is_complex else numbers).astype(dtype.numpy))
+    return found
+
+
+def programs(dtype: str, columns: int) -> list[str]:
+    return [text for rows in ROWS for text in few_columns(dtype, rows, columns)]
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("columns", [1, 2, 3, 4])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_some_programs(check: Any, rng: np.random.Generator, dtype: str, columns: int, isa: str) -> None:
+    for text in sample(programs(dtype, columns), isa, 8):
+        check(text, *arguments(rng, text), debug=DebugOptions(cpu_max_isa=isa))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("columns", [1, 2, 3, 4])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_all_programs(check: Any, rng: np.random.Generator, dtype: str, columns: int, isa: str) -> None:
+    for text in programs(dtype, columns):
+        check(text, *arguments(rng, text), debug=DebugOptions(cpu_max_isa=isa))
+
+
+def gathers(executable: Any) -> int:
+    """Lines that gather, or scatter, in the kernels' code."""
+    lines = executable.as_text("llvm").splitlines()
+    return sum("masked.gather" in line or "masked.scatter" in line for line in lines)
+
+
+@pytest.mark.parametrize("dtype", ["u8", "bf16", "f32", "f64", "c64"])
+@pytest.mark.parametrize("columns", [2, 3, 4])
+def test_nothing_is_gathered(compile_text: Any, dtype: str, columns: int) -> None:
+    for text in few_columns(dtype, 100, columns):
+        # A line whose last row is not whole, backwards, ends in what is missing in front.
+        if "reverse" not in text:
+            assert gathers(compile_text(text, use_cache=False)) == 0, text
+
+
+def test_sums_keep_the_order_of_lanes(compile_text: Any) -> None:
+    """Those of four columns are the sums of two pairs, as in rows of any other length."""
+    rows = np.array([[2.0**24, 1, -(2.0**24), 1]] * 20, np.float32)
+    text = next(text for text in few_columns("f32", 20, 4) if "add(a, b)" in text)
+    np.testing.assert_array_equal(compile_text(text)(rows, np.float32(0)), np.full(20, 2, np.float32))
+
+
+@pytest.mark.parametrize(
+    ("dims", "kind"),
+    [((100, 4), "loop"), ((100, 5), "row"), ((7, 3), "row"), ((2, 100, 3), "loop")],
+)
+def test_rows_of_few_elements_are_loops(compile_text: Any, kernels: Any, dims: tuple[int, ...], kind: str) -> None:
+    shape, result = (",".join(map(str, each)) for each in (dims, dims[:-1]))
+    text = f"""HloModule m
+f {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}}
+ENTRY e {{
+  x = f32[{shape}] parameter(0)
+  z = f32[] constant(0)
+  ROOT r = f32[{result}] reduce(x, z), dimensions={{{len(dims) - 1}}}, to_apply=f
+}}"""
+    assert kernels(compile_text(text)) == [kind]
+
+
+@pytest.mark.parametrize(("columns", "wide", "has_gather"), [(3, 4, False), (3, 10, False), (1, 10, True)])
+def test_columns_of_wide_matrices_are_read_line_by_line(
+    check: Any, rng: np.random.Generator, columns: int, wide: int, has_gather: bool
+) -> None:
+    """A few columns of many are lines of a loop; one alone is gathered, for its lines are single elements."""
+    text = f"""HloModule m
+ENTRY e {{
+  x = f32[100,{wide}] parameter(0)
+  s = f32[100,{columns}] slice(x), slice={{[0:100], [1:{1 + columns}]}}
+  ROOT r = f32[100,{columns}] negate(s)
+}}"""
+    executable = check(text, *arguments(rng, text))
+    assert (gathers(executable) > 0) is has_gather
