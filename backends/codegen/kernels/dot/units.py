@@ -136,12 +136,15 @@ def units_of(
 
     def evened(piece: tuple[int, int, int]) -> tuple[int, int, int]:
         rows, columns, parts = piece
-        shares = packed_again(packing, *pieces_of(view, rows, columns)) > PACKED_AGAIN * tiling.cycles
-        is_even = parts > 1 or view.batch_count > 1 or _busier(view, rows, columns, helps=not shares) <= _UNEVEN
-        if is_even or (rows, columns) == (view.m, view.n):
+        down, across = pieces_of(view, rows, columns)
+        # Many pieces are even, and one is to stay one.
+        if parts > 1 or view.batch_count > 1 or not 1 < down * across <= 2 * PIECES:
             return piece
-        more = [(_part(view.m, count, step), columns, 1) for count in _more(view.m, rows)]
-        more += [(rows, _part(view.n, count, tiling.columns), 1) for count in _more(view.n, columns)]
+        shares = packed_again(packing, down, across) > PACKED_AGAIN * tiling.cycles
+        if _busier(view, rows, columns, helps=not shares) <= _UNEVEN:
+            return piece
+        more = [(_part(view.m, count, step), columns, 1) for count in range(down + 1, 3 * down)]
+        more += [(rows, _part(view.n, count, tiling.columns), 1) for count in range(across + 1, 3 * across)]
         choices = [piece, *(choice for choice in more if work(*choice) >= _UNIT_CYCLES)]
         return min(choices, key=lambda piece: _busier(view, *piece[:2]) + waste(piece))
 
@@ -185,9 +188,3 @@ def _half(size: int, step: int) -> int:
 def _part(size: int, count: int, step: int) -> int:
     """One of so many parts of a size, in whole tiles."""
     return min(-(-size // (count * step)) * step, size)
-
-
-def _more(size: int, piece: int) -> range:
-    """How many pieces there may be in place of those of a size: more, but not three times as many."""
-    pieces = -(-size // piece)
-    return range(pieces + 1, 3 * pieces)
