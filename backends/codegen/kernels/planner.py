@@ -208,20 +208,20 @@ def _streamed(kernel: Kernel, work: Work) -> frozenset[int]:
 def grain_of(estimate_ns: float, extent: int, num_threads: int, *, is_shared: bool = False) -> int:
     """Units of an extent to a task; negative if the work is too short for a thread without a processor of its own.
 
-    0 runs all on the calling thread. Where units share work, there are few tasks, but as many for each thread.
+    0 runs all on the calling thread. Where long units share work, each thread has one task, for two would do again
+    what their units share: [2000,777] transposed by [2000,513] takes two threads 4.2 ms so, and 4.75 otherwise.
     """
     is_long = estimate_ns > _LONG_NS
     tasks = min(int(estimate_ns / MIN_TASK_NS), (8 if is_long else 2) * num_threads, extent)
     if num_threads == 1 or tasks < 2:
         return 0
     least = -(-extent // tasks)
-    if is_long and not is_shared:
-        return least
-    most = max(least, -(-extent // (num_threads * (2 if is_long else 1))))
-    gain = _longest_share(extent, least, num_threads) / _longest_share(extent, most, num_threads)
-    # Of short work a thread that comes late has less if tasks are many.
-    size = most if gain >= (1.0 if is_long else _UNEVEN) else least
-    return size if is_long else -size
+    most = -(-extent // num_threads)
+    if is_long:
+        return most if is_shared else least
+    gain = _longest_share(extent, least, num_threads) / _longest_share(extent, max(least, most), num_threads)
+    # A thread that comes late has less if tasks are many.
+    return -max(least, most) if gain >= _UNEVEN else -least
 
 
 def _longest_share(extent: int, size: int, num_threads: int) -> int:

@@ -70,6 +70,8 @@ class OuterTile(Tile):
         adds: Whether `adds` counts: the sums may be added to those in c.
         begins_anew: Whether sums are added to c and begin anew after some terms, a multiple of the run.
         b_is_far: Whether b's rows come from beyond the second cache, a few columns of each: what comes next is fetched.
+        in_pairs: Whether columns of a may be taken two by two, of which there are an even number in each run; for sums
+            in one chain.
     """
 
     name: ClassVar[str] = "dot_tile"
@@ -87,6 +89,7 @@ class OuterTile(Tile):
     adds: bool
     begins_anew: bool
     b_is_far: bool = False
+    in_pairs: bool = False
 
     @property
     def argument_count(self) -> int:
@@ -162,14 +165,18 @@ class OuterTile(Tile):
     ) -> list[Value]:
         """a, b and the sums of all chains after so many columns of a run."""
         fb, chains = builder.fb, self.chains
+        # What the second term needs of b is read before the first one is done.
+        fits = count + 2 * len(self._starts) < fb.module.target.vector_registers
+        steps = 2 if self.in_pairs and fits else chains
         whole = fb.sub(depth, fb.urem(depth, chains)) if chains > 1 else depth
         # Of what begins anew there are terms.
-        with fb.carried_loop(0, whole, chains, values, nonempty=self.begins_anew and chains == 1) as loop:
+        with fb.carried_loop(0, whole, steps, values, nonempty=self.begins_anew and chains == 1) as loop:
             now, later = loop.values[:2], list(loop.values[2:])
-            for chain in range(chains):
+            for step in range(steps):
+                chain = step % chains
                 part = slice(chain * count, (chain + 1) * count)
-                later[part] = self._step(builder, given, now, later[part], chain)
-            loop.yield_(*self._advanced(builder, given, now, chains), *later)
+                later[part] = self._step(builder, given, now, later[part], step)
+            loop.yield_(*self._advanced(builder, given, now, steps), *later)
         a, b, *sums = loop.results
         if chains == 1:
             return [a, b, *sums]

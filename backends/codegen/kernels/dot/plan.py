@@ -44,9 +44,12 @@ from xlalite.backends.codegen.kernels.dot.transfer import (
 )
 from xlalite.backends.codegen.kernels.dot.units import (
     MAX_PACKED_ELEMENTS,
+    PACKED_AGAIN,
     PIECES,
     most_columns_packed,
+    packed_again,
     packed_elements,
+    pieces_of,
     units_of,
 )
 from xlalite.backends.codegen.kernels.dot.view import DotView, view_of
@@ -85,9 +88,6 @@ _SUM_BYTES = 16 << 10
 _CACHED_BYTES = 3072
 """How much of long rows is read at a time that come from a cache: [1,768] by [768,2304] takes 52 us, in whole rows 87.
 From memory whole rows come sooner: [1,4096] by [4096,4096] takes 1.4 ms, in such pieces 2.2."""
-
-_PACKED_AGAIN = 0.01
-"""Part of a product that may go into packing what pieces before have packed."""
 
 _HELD_BYTES = 3 << 19
 """What may be packed of a right operand beyond a piece of the depth, so that other rows find it packed: of f32, the
@@ -455,9 +455,9 @@ def _finished(
         rows, columns, parts = units_of(
             view, lanes, tiling, packing, words, row_run, most_parts, most_packed, shares_steps=shares_steps
         )
-    down, across = -(-view.m // rows), -(-view.n // columns)
-    packed_again = packing.lhs * (across - 1) + packing.rhs * (down - 1)
-    cycles = tiling.cycles + packing.lhs + packing.rhs + packed_again + packing.lhs_fetch * across
+    down, across = pieces_of(view, rows, columns)
+    again = packed_again(packing, down, across)
+    cycles = tiling.cycles + packing.lhs + packing.rhs + again + packing.lhs_fetch * across
     if walks or shares_steps:
         # Of many pieces of rows, those of a thread share what is packed.
         cycles -= packing.rhs * max(down - 2, 0)
@@ -479,7 +479,7 @@ def _finished(
         cycles * view.batch_count,
         walks_columns=walks,
         overlaps=tiling.overlaps,
-        shares_packed=packed_again > _PACKED_AGAIN * tiling.cycles,
+        shares_packed=again > PACKED_AGAIN * tiling.cycles,
     )
 
 

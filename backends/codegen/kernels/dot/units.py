@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers
@@ -47,6 +48,14 @@ _MAX_UNIT_ELEMENTS = 1 << 19
 _MAX_WASTE = 0.15
 """Part of a piece of work that may go into packing what other pieces pack too, or into adding their sums."""
 
+_UNEVEN = 0.05
+"""What the busier of two threads may have beyond half of the work: 777 in each dimension take 2.55 ms in pieces of 224
+columns, of which one thread has all of 448, and 2.3 in such of 160.
+"""
+
+PACKED_AGAIN = 0.01
+"""Part of a product that may go into packing what pieces before have packed."""
+
 _ADD = 4.0
 """Cycles to store a vector of a part of the sums and to add it to those of the other parts."""
 
@@ -54,6 +63,16 @@ _ADD = 4.0
 def packed_elements(lhs: bool, rhs: bool, rows: int, columns: int, depth: int) -> int:
     """Elements of the operands that are packed for a piece of work."""
     return depth * (rows * lhs + columns * rhs)
+
+
+def pieces_of(view: DotView, rows: int, columns: int) -> tuple[int, int]:
+    """How many pieces there are down and across."""
+    return -(-view.m // rows), -(-view.n // columns)
+
+
+def packed_again(packing: OperandCycles, down: int, across: int) -> float:
+    """Cycles to pack for every piece of work what others pack, too."""
+    return packing.lhs * (across - 1) + packing.rhs * (down - 1)
 
 
 def most_columns_packed(numbers: Numbers, target: TargetInfo) -> int:
@@ -115,13 +134,26 @@ def units_of(
     def cost(piece: tuple[int, int, int]) -> float:
         return waste(piece) + unevenness(piece) + shortness(piece)
 
-    count = view.batch_count
+    def evened(piece: tuple[int, int, int]) -> tuple[int, int, int]:
+        rows, columns, parts = piece
+        down, across = pieces_of(view, rows, columns)
+        # Many pieces are even, and one is to stay one.
+        if parts > 1 or view.batch_count > 1 or not 1 < down * across <= 2 * PIECES:
+            return piece
+        shares = packed_again(packing, down, across) > PACKED_AGAIN * tiling.cycles
+        if _busier(view, rows, columns, helps=not shares) <= _UNEVEN:
+            return piece
+        more = [(_part(view.m, count, step), columns, 1) for count in range(down + 1, 3 * down)]
+        more += [(rows, _part(view.n, count, tiling.columns), 1) for count in range(across + 1, 3 * across)]
+        choices = [piece, *(choice for choice in more if work(*choice) >= _UNIT_CYCLES)]
+        return min(choices, key=lambda piece: _busier(view, *piece[:2]) + waste(piece))
+
+    count, step = view.batch_count, row_run if row_run < view.m else tiling.rows
     while True:
         crowded = packed(rows, columns) > most_packed
         large = rows * columns > _MAX_UNIT_ELEMENTS or crowded
         if not large and (count >= PIECES or work(rows, columns, parts) < 2 * _UNIT_CYCLES):
-            return rows, columns, parts
-        step = row_run if row_run < view.m else tiling.rows
+            return evened((rows, columns, parts))
         choices = [(_half(rows, step), columns, parts), (rows, _half(columns, tiling.columns), parts)]
         if 2 * parts <= most_parts and not large:
             choices.append((rows, columns, 2 * parts))
@@ -130,12 +162,29 @@ def units_of(
             choices = [choice for choice in choices if packed(*choice[:2]) < packed(rows, columns)]
         best = min(choices, key=lambda piece: (cost(piece), piece[0] != rows), default=None)
         if best is None or (waste(best) > _MAX_WASTE and not large):
-            return rows, columns, parts
+            return evened((rows, columns, parts))
         rows, columns, parts = best
         count *= 2
 
 
+def _busier(view: DotView, rows: int, columns: int, *, helps: bool = False) -> float:
+    """What the busier of two threads has beyond half of the work; who `helps` takes pieces of the other's half."""
+    starts = itertools.product(range(0, view.n, columns), range(0, view.m, rows))
+    sizes = [min(columns, view.n - column) * min(rows, view.m - row) for column, row in starts]
+    middle = -(-len(sizes) // 2)
+    halves = [sizes[:middle], sizes[middle:]]
+    busy = [0, 0] if helps else [sum(half) for half in halves]
+    while helps and any(halves):
+        thread = busy.index(min(busy))
+        busy[thread] += (halves[thread] or halves[1 - thread]).pop(0)
+    return 2 * max(busy) / sum(sizes) - 1
+
+
 def _half(size: int, step: int) -> int:
     """Half of a size in whole tiles, or all of it if that is one tile."""
-    tiles = -(-size // step)
-    return size if tiles < 2 else -(-tiles // 2) * step
+    return _part(size, 2, step) if size > step else size
+
+
+def _part(size: int, count: int, step: int) -> int:
+    """One of so many parts of a size, in whole tiles."""
+    return min(-(-size // (count * step)) * step, size)

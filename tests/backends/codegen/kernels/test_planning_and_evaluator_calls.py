@@ -68,8 +68,8 @@ def test_work_is_split_only_where_it_pays(compile_text: Any, rows: int, threads:
         (1e6, 8, 1, True, 0),
         (1e6, 1, 2, True, 0),
         (1e6, 8, 2, False, 1),
-        (1e6, 8, 2, True, 2),
-        (1e6, 6, 2, True, 1),  # two a task would leave a thread four of them
+        (1e6, 8, 2, True, 4),
+        (1e6, 9, 2, True, 5),
         (1e6, 8, 8, True, 1),
         (9e3, 1000, 2, False, -250),
         (9e3, 6, 2, False, -3),  # three a task, for of two one thread would have four
