@@ -63,6 +63,16 @@ def test_references_are_balanced(build_call, entry_texts):
     assert [sys.getrefcount(thing) for thing in watched] == before
 
 
+def growth(call, a):
+    """Bytes more that are held after many calls."""
+    gc.collect()
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in range(500):
+        call(a)
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0] - before
+
+
 def test_results_are_freed(build_call, entry_texts):
     shape = Shape.array(DType.F32, (1000,))
     call = build_call(entry_texts.copy([4000]), [shape], [shape], arena_bytes=4096).function()
@@ -71,12 +81,7 @@ def test_results_are_freed(build_call, entry_texts):
     tracemalloc.start()
     try:
         call(a)
-        gc.collect()
-        before = tracemalloc.get_traced_memory()[0]
-        for _ in range(500):
-            call(a)
-        gc.collect()
-        assert tracemalloc.get_traced_memory()[0] - before < 4000
+        assert min(growth(call, a) for _ in range(5)) < 4000  # threads of earlier tests may allocate meanwhile
     finally:
         tracemalloc.stop()
 
