@@ -46,3 +46,13 @@ def test_partial_results_are_of_many_elements(
     np.testing.assert_array_equal(evaluate(module, given), expected)
     executable = get_backend("cpu").compile(parse(text(shape, dimensions, result)), CompileOptions(use_cache=False))
     np.testing.assert_array_equal(executable(given), expected)
+
+
+def test_reductions_of_one_array_share_its_pieces() -> None:
+    once = "ROOT r = f32[] reduce(x, z), dimensions={0}, to_apply=add"
+    twice = "a = f32[] reduce(x, z), dimensions={0}, to_apply=add\n  y = f32[] constant(2)\n"
+    twice += "  b = f32[] reduce(x, y), dimensions={0}, to_apply=add\n  ROOT r = (f32[], f32[]) tuple(a, b)"
+    module = parse(text("200000", "0", "").replace(once, twice))
+    assert ReductionSplitter().run(module)
+    opcodes = [one.opcode for one in module.entry_computation.instructions]
+    assert (opcodes.count("reduce"), opcodes.count("reshape")) == (4, 1)
