@@ -56,7 +56,7 @@ class ArrayView:
         strides: Distance of neighbours along each dimension, in elements.
         metadata: LLVM metadata for loads, such as `!invariant.load !0`.
         streams: Whether whole vectors are stored past the caches; a fence must follow.
-        ahead: How many bytes beyond a vector that is read are asked for, too; 0 for none.
+        ahead: How many bytes beyond a vector that is read or written are asked for, too; 0 for none.
     """
 
     pointer: Value
@@ -68,9 +68,17 @@ class ArrayView:
     ahead: int = 0
 
     @staticmethod
-    def row_major(pointer: Value, dtype: DType, dims: tuple[int, ...], metadata: str = "") -> ArrayView:
+    def row_major(
+        pointer: Value,
+        dtype: DType,
+        dims: tuple[int, ...],
+        metadata: str = "",
+        *,
+        streams: bool = False,
+        ahead: int = 0,
+    ) -> ArrayView:
         """An array in row-major order."""
-        return ArrayView(pointer, dtype, dims, row_major_strides(dims), metadata)
+        return ArrayView(pointer, dtype, dims, row_major_strides(dims), metadata, streams, ahead)
 
     def read(self, math: IndexMath, index: Index, mask: Value | None = None, rows: Rows | None = None) -> Element:
         """The elements at an index.
@@ -85,10 +93,7 @@ class ArrayView:
             rows: What was read in the same block, if nothing there was stored since.
         """
         offset = math.linear(index, self.strides)
-        held = representation(self.dtype)
-        if self.ahead and isinstance(offset, Affine) and offset.step == 1:
-            ahead = math.add_constant(offset, self.ahead // self.dtype.size_bytes)
-            math.fb.prefetch(_address(math, self.pointer, held, ahead))
+        self._ask_ahead(math, offset, will_write=False)
         parts = _load(math, self, offset, mask, {} if rows is None else rows)
         values = tuple(from_memory(math.fb, self.dtype, part) for part in parts)
         return values[0] if len(values) == 1 else (values[0], values[1])
@@ -104,7 +109,16 @@ class ArrayView:
         offset = math.linear(index, self.strides)
         parts = [part for one in elements for part in (one if isinstance(one, tuple) else (one,))]
         stored = tuple(to_memory(math.fb, self.dtype, _spread(math, part)) for part in parts)
+        self._ask_ahead(math, offset, will_write=True)
         _store(math, self, offset, stored, mask)
+
+    def _ask_ahead(self, math: IndexMath, offset: Position, *, will_write: bool) -> None:
+        """Asks for the lines so far beyond a vector."""
+        if self.ahead and isinstance(offset, Affine) and offset.step == 1:
+            size, held = self.dtype.size_bytes, representation(self.dtype)
+            for line in range(0, math.lanes * size, math.fb.module.target.cache_line_bytes):
+                place = math.add_constant(offset, (self.ahead + line) // size)
+                math.fb.prefetch(_address(math, self.pointer, held, place), write=will_write)
 
 
 def store_past_caches(fb: FunctionBuilder, values: Sequence[Value], addresses: Sequence[Value], align: int) -> None:

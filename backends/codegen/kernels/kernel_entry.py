@@ -8,18 +8,19 @@ extent to do.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSource
 from xlalite.backends.codegen.elements.rules import ELEMENT_RULES
+from xlalite.backends.codegen.kernels.ahead import NOT_AHEAD, Ahead
 from xlalite.backends.codegen.kernels.kernel import KernelRequest
 from xlalite.backends.codegen.llvm import I8, I64, PTR, VOID, Function, FunctionBuilder, ModuleBuilder, Value
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.records import dataclass
+from xlalite.hlo.types.shape import Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def open_kernel(
     request: KernelRequest,
     reads: Sequence[HloInstruction] | None = None,
     *,
-    ahead: int = 0,
+    ahead: Ahead = NOT_AHEAD,
 ) -> KernelEntry:
     """Starts the function of a kernel and loads the addresses of its arrays.
 
@@ -75,7 +76,7 @@ def open_kernel(
         name: Its symbol.
         request: What the kernel computes.
         reads: The parameters whose addresses are needed, if not all.
-        ahead: `ArrayView.ahead` of parameters that the second cache does not hold.
+        ahead: What is asked for before it is read or written.
     """
     parameter_attributes = ("noalias readonly", "", "")
     fb = module.function(
@@ -89,7 +90,11 @@ def open_kernel(
 
 
 def enter_kernel(
-    fb: FunctionBuilder, request: KernelRequest, reads: Sequence[HloInstruction] | None = None, *, ahead: int = 0
+    fb: FunctionBuilder,
+    request: KernelRequest,
+    reads: Sequence[HloInstruction] | None = None,
+    *,
+    ahead: Ahead = NOT_AHEAD,
 ) -> KernelEntry:
     """Loads the addresses of a kernel's arrays in a function whose first parameters are those of a kernel."""
     arguments, begin, end = fb.parameters[:3]
@@ -103,19 +108,17 @@ def enter_kernel(
         base = bases[place.argument]
         return fb.gep(I8, base, place.offset) if place.offset else base
 
-    parameters, count = body.parameters, len(body.parameters)
-    read = parameters if reads is None else reads
-    shapes = [(parameter.attrs.number, parameter.shape) for parameter in read]
-    shapes += [(count + number, leaf) for number, (_, leaf) in enumerate(body.root.shape.leaves())]
-    views = [ArrayView.row_major(address(number), shape.dtype, shape.dims) for number, shape in shapes]
-    count = len(read)
-    second_cache = request.target.cache_bytes[1]
-    inputs = [
-        replace(view, ahead=ahead) if ahead and shape.size_bytes > second_cache else view
-        for view, (_, shape) in zip(views, shapes[:count], strict=False)
-    ]
+    def view(number: int, shape: Shape, ahead: int, *, streams: bool = False) -> ArrayView:
+        return ArrayView.row_major(
+            address(number), shape.dtype, shape.dims, streams=streams, ahead=0 if streams else ahead
+        )
+
+    read = body.parameters if reads is None else reads
+    leaves = [leaf for _, leaf in body.root.shape.leaves()]
+    inputs = [view(one.attrs.number, one.shape, ahead.of_parameter(one.shape, request.target)) for one in read]
     outputs = [
-        replace(view, streams=True) if number in request.streamed else view for number, view in enumerate(views[count:])
+        view(len(body.parameters) + number, leaf, ahead.of_result(leaf), streams=number in request.streamed)
+        for number, leaf in enumerate(leaves)
     ]
     sources: dict[HloInstruction, ElementSource] = {
         parameter: read_from(view) for parameter, view in zip(read, inputs, strict=True)

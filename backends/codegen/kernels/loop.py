@@ -9,6 +9,7 @@ from xlalite.backends.codegen.arrays.index import Affine, Index
 from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.elements.elements import ElementEmitter
 from xlalite.backends.codegen.elements.rules import SEVERAL_ELEMENTS
+from xlalite.backends.codegen.kernels.ahead import ahead_in_order
 from xlalite.backends.codegen.kernels.block_copy import BlockCopyKernel, plan_block_copy
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import lane_count, open_kernel
@@ -23,7 +24,7 @@ from xlalite.passes.fusion.kernel_shape import KernelShape, result_dims, results
 from xlalite.passes.fusion.read_steps import FEW, read_steps
 from xlalite.passes.fusion.seams import loop_phases, loop_seams
 
-_AHEAD_BYTES = 4096
+_FAR_BYTES = 4096
 """How far ahead memory under windows is asked for: its rows are too many, and too short, for what machines do alone."""
 
 _NARROW_LANES = 32
@@ -89,7 +90,8 @@ class LoopKernel(Kernel):
         """Walks over all elements of all results at once."""
         body, dims = self.request.body, self.dims
         reads_windows = any(instruction.opcode == "reduce-window" for instruction in body.instructions)
-        entry = open_kernel(module, name, self.request, ahead=_AHEAD_BYTES if reads_windows else 0)
+        ahead = ahead_in_order(self.request, dims, _FAR_BYTES if reads_windows else 0)
+        entry = open_kernel(module, name, self.request, ahead=ahead)
         results = results_of(body)
 
         walked = slice(self.first, self.vectors + 1)

@@ -12,6 +12,7 @@ Long sums with few results are divided, too: each part has sums of its own, whic
 
 from __future__ import annotations
 
+from xlalite.backends.codegen.kernels.ahead import Ahead
 from xlalite.backends.codegen.kernels.dot.computed_operand import computed_operands, computing_cycles, why_not_computed
 from xlalite.backends.codegen.kernels.dot.driver import Driver
 from xlalite.backends.codegen.kernels.dot.finish import Area, Finisher
@@ -61,7 +62,7 @@ _GATHERED = frozenset(
 _STACK_BYTES = 64 << 10
 """Scratch memory up to this lies on the stack."""
 
-_AHEAD_BYTES = 256
+_FAR_BYTES = 256
 """How far ahead arrays are fetched that operands are computed of, a few columns of each row at a time."""
 
 
@@ -246,7 +247,7 @@ class DotKernel(Kernel):
         """Walks over pieces of work."""
         if self._is_long:
             return self._call_of_driver(module, name)
-        ahead = _AHEAD_BYTES if computed_operands(self.dot) else 0
+        ahead = Ahead(_FAR_BYTES if computed_operands(self.dot) else 0)
         entry = open_kernel(module, name, self.request, ahead=ahead)
         finisher = Finisher(entry, self.request.body, self.dot, self.plan, self.layout)
         only_calls = self._only_calls or (finisher.only_calls and not computed_operands(self.dot))

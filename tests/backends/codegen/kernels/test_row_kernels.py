@@ -7,8 +7,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from xlalite.backends.codegen.llvm import TargetInfo
-
 COLUMNS = (1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 255)
 
 FUNCTIONS = """
@@ -458,20 +456,3 @@ ENTRY e {{ x = s32[4,5] parameter(0)
  ROOT n = s32{kept} get-tuple-element(r), index=0 }}"""
     for optimize in (True, False):
         check(text, rng.integers(-9, 9, (4, 5)).astype(np.int32), optimize=optimize)
-
-
-@pytest.mark.parametrize(("rows", "result"), [(100_000, "sums"), (100, "sums"), (100_000, "shares")])
-def test_large_rows_are_asked_for_ahead(compile_text: Any, rows: int, result: str) -> None:
-    lines = [f"sums = f32[{rows}] reduce(x, z), dimensions={{1}}, to_apply=f"]
-    lines += [f"b = f32[{rows},100] broadcast(sums), dimensions={{0}}", f"shares = f32[{rows},100] divide(x, b)"]
-    last = next(number for number, line in enumerate(lines) if line.startswith(result))
-    executable = compile_text(f"""HloModule m
-f {{ a = f32[] parameter(0)
- b = f32[] parameter(1)
- ROOT c = f32[] add(a, b) }}
-ENTRY e {{ x = f32[{rows},100] parameter(0)
- z = f32[] constant(0)
- {" ".join(lines[:last])}
- ROOT {lines[last]} }}""")
-    is_large = 400 * rows > TargetInfo.host().cache_bytes[1]
-    assert ("llvm.prefetch" in executable.as_text("llvm")) == is_large
