@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index
 from xlalite.backends.codegen.elements.elements import ElementSource
+from xlalite.backends.codegen.kernels.ahead import ahead_in_order
 from xlalite.backends.codegen.kernels.block_copy import BlockCopyKernel, plan_block_copy
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel
@@ -88,7 +89,8 @@ def _emit_function(
     module: ModuleBuilder, name: str, request: KernelRequest, families: Sequence[Sequence[Piece]]
 ) -> Function:
     """The function that writes some of the operands."""
-    entry = open_kernel(module, name, request, parameters_of([family[0] for family in families if len(family) == 1]))
+    reads = parameters_of([family[0] for family in families if len(family) == 1])
+    entry = open_kernel(module, name, request, reads, ahead=ahead_in_order(request))
     body = request.body
     if families:
         lanes = lane_count(module, body, max(piece.shape.dims[-1] for piece in body.root.operands))

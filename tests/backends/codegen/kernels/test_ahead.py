@@ -58,3 +58,13 @@ ENTRY e {{ x = f32[{rows},100] parameter(0)
  {" ".join(lines[:last])}
  ROOT {lines[last]} }}""")
     assert (asked(executable)[0] > 0) == (rows == FAR or (rows == NEAR and TAKES_LINES))
+
+
+def test_concatenated_parts(compile_text: Any) -> None:
+    executable = compile_text(f"""HloModule m
+ENTRY e {{ x = f32[{NEAR}] parameter(0)
+ y = f32[{NEAR}] parameter(1)
+ z = f32[{NEAR}] negate(y)
+ ROOT c = f32[{2 * NEAR}] concatenate(x, z), dimensions={{0}} }}""")
+    reads, writes = asked(executable)
+    assert (reads > 0) == (writes > 0) == TAKES_LINES
