@@ -11,6 +11,9 @@ from xlalite.passes.rewriting.patterns import is_integer, splat_literal, used_on
 from xlalite.passes.rewriting.rewrite import RewriteRule, RuleResult
 from xlalite.passes.simplify.dimensions import dimension_groups, inverse, is_increasing, positions, without_ones
 
+_MOST_FUNCTIONS = 4
+"""Through so many a transpose looks for what is replicated."""
+
 
 def broadcast_nothing(instruction: HloInstruction) -> RuleResult:
     """broadcast(A) to A's own sizes, dimensions in order = A."""
@@ -171,16 +174,23 @@ def transpose_of_broadcast(instruction: HloInstruction) -> RuleResult:
 def transpose_of_replicated(instruction: HloInstruction) -> RuleResult:
     """transpose(broadcast(A) * broadcast(B)) = transpose(broadcast(A)) * transpose(broadcast(B)), for any function.
 
-    An outer product is written in the order in which it is wanted.
+    So for functions of such functions: an outer product is written in the order in which it is wanted.
     """
     inner = instruction.operand(0)
-    if not inner.op.is_elementwise or not used_once(inner):
-        return None
-    if any(operand.shape.rank and operand.opcode != "broadcast" for operand in inner.operands):
+    if inner.opcode == "broadcast" or not _is_replicated(inner, _MOST_FUNCTIONS):
         return None
     order = instruction.attrs.dimensions
     operands = [transpose(operand, order) if operand.shape.rank else operand for operand in inner.operands]
     return create(inner.opcode, operands, inner.attrs, shape=inner.shape.with_dims(instruction.shape.dims))
+
+
+def _is_replicated(value: HloInstruction, functions: int) -> bool:
+    """Whether it consists of broadcasts, under at most so many functions of which each has one user."""
+    if not value.shape.rank or value.opcode == "broadcast":
+        return True
+    if not functions or not value.op.is_elementwise or not used_once(value):
+        return False
+    return all(_is_replicated(operand, functions - 1) for operand in value.operands)
 
 
 def transpose_of_iota(instruction: HloInstruction) -> RuleResult:

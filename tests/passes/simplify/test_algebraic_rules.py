@@ -417,8 +417,8 @@ CASES = (
     Case("transpose_of_broadcast", lambda v: v.t(v.bc(v.v, DIMS, 1), 1, 0), lambda v: v.t(v.x, 1, 0)),
     Case(
         "transpose_of_replicated",
-        lambda v: v.t(v.bc(v.v, DIMS, 1) * v.bc(v.v, DIMS, 1), 1, 0),
-        lambda v: v.t(v.bc(v.v, DIMS, 1) * v.x, 1, 0),
+        lambda v: v.t(v.bc(v.v, DIMS, 1) * v.bc(v.v, DIMS, 1) + v.bc(v.v, DIMS, 1), 1, 0),
+        lambda v: v.t(v.bc(v.v, DIMS, 1) * v.bc(v.v, DIMS, 1) + v.x, 1, 0),
     ),
     Case("transpose_of_iota", lambda v: v.t(v.b.iota(S32, (3, 4), 0), 1, 0), lambda v: v.t(v.i, 1, 0)),
     Case("reverse_nothing", lambda v: v.rev(v.column, 1), lambda v: v.rev(v.column, 0)),

@@ -146,6 +146,22 @@ ENTRY main {{
     np.testing.assert_allclose(executable(x, g, w), wanted, rtol=1e-4, atol=1e-3)
 
 
+def test_an_update_by_one_sample_is_one_loop(rng: np.random.Generator) -> None:
+    text = """HloModule update
+ENTRY main {
+  x = f32[1,90] parameter(0)
+  g = f32[1,70] parameter(1)
+  w = f32[90,70] parameter(2)
+  d = f32[70,90] dot(g, x), lhs_contracting_dims={0}, rhs_contracting_dims={0}
+  t = f32[90,70] transpose(d), dimensions={1,0}
+  rate = f32[] constant(0.1)
+  rates = f32[90,70] broadcast(rate), dimensions={}
+  step = f32[90,70] multiply(rates, t)
+  ROOT after = f32[90,70] subtract(w, step)
+}"""
+    check(text, rng, ["loop"])
+
+
 def test_a_conversion_rounds_once(rng: np.random.Generator) -> None:
     text = """HloModule narrow
 ENTRY main {
