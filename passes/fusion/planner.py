@@ -229,6 +229,8 @@ class FusionPlanner:
         """The kernel computes the producer once, for itself and for others."""
         reason = self._why_not_output(producer, group)
         if reason is None:
+            if producer.opcode != "reduce" and group.place_of_operand(producer)[0] is Place.OTHER:
+                self._make_rows_for(producer, group)
             reason = self._try_join(producer, group)
         self._explain(producer, group, reason, verdict="fused as a second output")
         if reason is not None:
@@ -296,20 +298,21 @@ class FusionPlanner:
 
     def _make_rows_for(self, producer: HloInstruction, group: KernelGroup) -> Place | None:
         """Gives a loop rows when that lets it compute the producer once a row; the producer's place."""
-        reduce = self._reduce_behind.get(producer)
-        if reduce is None or group.kind is not KernelKind.LOOP:
-            return Place.OTHER
-        domain = reduced_domain(reduce)
-        if not self._fits_nearest_cache(reduce, domain):
-            return Place.OTHER
-        assert group.domain is not None, "the caller asked"
-        if not domain.has_minor_columns or domain.dims != group.domain.dims:
-            return Place.OTHER
-        twin = group.with_domain(domain)
-        if twin.place_of_operand(producer)[0] is not Place.ROW or group.has_seams:
+        twin = self._with_rows_of(producer, group)
+        if twin is None or twin.place_of_operand(producer)[0] is not Place.ROW:
             return Place.OTHER
         group.become(twin)
         return Place.ROW
+
+    def _with_rows_of(self, producer: HloInstruction, group: KernelGroup) -> KernelGroup | None:
+        """A loop as a kernel over the rows that are reduced to the producer; None if it cannot be one."""
+        reduce = self._reduce_behind.get(producer)
+        if reduce is None or group.kind is not KernelKind.LOOP or group.domain is None or group.has_seams:
+            return None
+        domain = reduced_domain(reduce)
+        if not domain.has_minor_columns or domain.dims != group.domain.dims or not reduce.shape.is_array:
+            return None
+        return group.with_domain(domain) if self._fits_nearest_cache(reduce, domain) else None
 
     def _try_join_reduce(self, producer: HloInstruction, group: KernelGroup) -> str | None:
         """A reduce joins a kernel over the same rows, or turns a loop into one."""
@@ -360,14 +363,11 @@ class FusionPlanner:
     def _why_not_output(self, producer: HloInstruction, group: KernelGroup) -> str | None:
         if group.kind not in (KernelKind.LOOP, KernelKind.ROW) or group.domain is None or group.root.shape.is_tuple:
             return f"{group.root.opcode} takes its operands from memory"
-        candidate, domain = group, group.domain
-        if producer.opcode == "reduce" and group.kind is KernelKind.LOOP:
-            domain = reduced_domain(producer)
-            if domain.dims != group.domain.dims or not domain.has_minor_columns or not producer.shape.is_array:
-                return "it is needed elsewhere too, and the loop is none over its rows"
-            candidate = group.with_domain(domain)
+        candidate = self._with_rows_of(producer, group) or group
+        if producer.opcode == "reduce" and candidate.kind is KernelKind.LOOP:
+            return "it is needed elsewhere too, and the loop is none over its rows"
         place, _ = candidate.place_of_operand(producer)
-        wanted = domain.shape_of(place) if place is not None else None
+        wanted = candidate.domain.shape_of(place) if place is not None and candidate.domain is not None else None
         if wanted is None or producer.shape.dims != wanted:
             return "it is needed elsewhere too, and its sizes are not those of the kernel's results"
         if producer in self._no_outputs:
