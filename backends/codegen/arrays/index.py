@@ -226,8 +226,10 @@ class IndexMath:
         quotient = self._only_quotient(a, divisor)
         if quotient is not None:
             return Affine(quotient)
-        if isinstance(a, Affine) and a.step == 0:
-            return Affine(self.fb.udiv(self.scalar(a.base), divisor))
+        if isinstance(a, Affine) and self._is_within_one(a, divisor):
+            bounds = self.bounds(a)
+            quotients = None if bounds is None else (bounds[0] // divisor, bounds[1] // divisor)
+            return Affine(self.fb.udiv(self.scalar(a.base), divisor), 0, quotients)
         return Lanes(self._narrowed(a, divisor, self.fb.udiv))
 
     def modulo(self, a: Position, divisor: int) -> Position:
@@ -237,8 +239,9 @@ class IndexMath:
         quotient = self._only_quotient(a, divisor)
         if quotient is not None:
             return self.add_constant(a, -quotient * divisor)
-        if isinstance(a, Affine) and a.step == 0:
-            return Affine(self.fb.urem(self.scalar(a.base), divisor))
+        if isinstance(a, Affine) and self._is_within_one(a, divisor):
+            spacing = math.gcd(divisor, a.step * self.lanes or 1)
+            return Affine(self.fb.urem(self.scalar(a.base), divisor), a.step, (0, divisor - 1), spacing)
         return Lanes(self._narrowed(a, divisor, self.fb.urem))
 
     def linear(self, index: Index, strides: Sequence[int]) -> Position:
@@ -248,6 +251,11 @@ class IndexMath:
             if stride:
                 offset = self.add(offset, self.scale(position, stride))
         return offset
+
+    def _is_within_one(self, a: Affine, divisor: int) -> bool:
+        """Whether all lanes have the same quotient by a number: those of a vector that begins at a whole one."""
+        span = a.step * self.lanes
+        return not span or (span > 0 and divisor % span == 0 and self.remainder_of_base(a, span) == 0)
 
     def _narrowed(self, a: Position, divisor: int, divide: Callable[[Value, int], Value]) -> Value:
         """What a division gives for each lane, in half the bits if they suffice: vectors can multiply those."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, IndexMath, Position, row_major_strides
@@ -49,16 +51,63 @@ def reshaped_index(math: IndexMath, index: Index, dims: tuple[int, ...], source_
     """The index in the operand of a reshape for an index in its result.
 
     Dimensions are matched in groups of equal element count, so that only dimensions that truly merge or split need
-    divisions.
+    divisions: where the sizes of the one side are products of factors of those of the other, each by itself.
     """
     source: list[Position] = []
     start, source_start = 0, 0
     while source_start < len(source_dims) or start < len(dims):
         end, source_end = _matching_group(dims, start, source_dims, source_start)
-        offset = math.linear(index[start:end], row_major_strides(dims[start:end]))
-        source.extend(_delinearize(math, offset, source_dims[source_start:source_end]))
+        group, sizes, source_sizes = index[start:end], dims[start:end], source_dims[source_start:source_end]
+        factors = _common_factors(sizes, source_sizes)
+        if factors is None:
+            source.extend(_delinearize(math, math.linear(group, row_major_strides(sizes)), source_sizes))
+        else:
+            source.extend(_joined(math, _digits(math, group, sizes, factors), factors, source_sizes))
         start, source_start = end, source_end
     return tuple(source)
+
+
+def _common_factors(a: Sequence[int], b: Sequence[int]) -> list[int] | None:
+    """Sizes of which neighbours make up all sizes of both, the last first; None if some has a part of one."""
+    rests = [[size for size in reversed(sizes) if size != 1] for sizes in (a, b)]
+    factors: list[int] = []
+    while all(rests):
+        large, small = sorted(rests, key=lambda rest: rest[0], reverse=True)
+        factors.append(small.pop(0))
+        if not factors[-1] or large[0] % factors[-1]:
+            return None
+        large[0] //= factors[-1]
+        if large[0] == 1:
+            large.pop(0)
+    return None if any(rests) else factors
+
+
+def _digits(math: IndexMath, index: Sequence[Position], dims: Sequence[int], factors: Sequence[int]) -> list[Position]:
+    """The positions along factors of dimensions."""
+    digits: list[Position] = []
+    rest = iter(factors)
+    for position, size in zip(reversed(index), reversed(dims), strict=True):
+        left = size
+        while left > 1:
+            factor = next(rest)
+            left //= factor
+            digits.append(position if left == 1 else math.modulo(position, factor))
+            position = position if left == 1 else math.divide(position, factor)
+    return digits
+
+
+def _joined(math: IndexMath, digits: Sequence[Position], factors: Sequence[int], dims: Sequence[int]) -> list[Position]:
+    """The positions along dimensions that consist of factors."""
+    positions: list[Position] = []
+    rest = zip(digits, factors, strict=True)
+    for size in reversed(dims):
+        position: Position = ZERO
+        stride = 1
+        while stride < size:
+            digit, factor = next(rest)
+            position, stride = math.add(position, math.scale(digit, stride)), stride * factor
+        positions.append(position)
+    return positions[::-1]
 
 
 def _matching_group(a: tuple[int, ...], i: int, b: tuple[int, ...], j: int) -> tuple[int, int]:

@@ -121,7 +121,7 @@ def _line(entry: KernelEntry, size: int, part: tuple[int, int], lanes: int, visi
     if part == (0, size):
         full = size - size % lanes
         with fb.loop(start, fb.smin(stop, full), lanes) as position:
-            visit((Affine(position, step, bounds),), lanes, None)
+            visit((Affine(position, step, bounds, lanes),), lanes, None)
         if full < size:
             with fb.if_(fb.icmp("sgt", stop, full)):
                 visit((Affine(full, 1),), lanes, lanes_below(fb, full, size, lanes))
