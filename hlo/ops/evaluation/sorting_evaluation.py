@@ -73,8 +73,11 @@ class SortKey:
 
 
 def sort_key(comparator: HloComputation) -> SortKey | None:
-    """The key of a comparator that is `compare(f(a), f(b))` with a strict order; None for others."""
-    root = comparator.root
+    """The key of a comparator that is `compare(f(a), f(b))` with a strict order; None for others.
+
+    It may say by itself that numbers come before NaN: `f(a) < f(b) or (f(a) is a number and f(b) is none)`.
+    """
+    root = _without_nans(comparator.root)
     if root.opcode != "compare" or root.attrs.direction not in (Direction.LT, Direction.GT):
         return None
     lhs, rhs = root.operands
@@ -88,6 +91,22 @@ def sort_key(comparator: HloComputation) -> SortKey | None:
     if dtype.is_complex or (dtype.is_integral and order is not default_comparison_type(dtype)):
         return None
     return SortKey(lhs, is_descending, order is ComparisonType.TOTALORDER)
+
+
+def _without_nans(root: HloInstruction) -> HloInstruction:
+    """The comparison of numbers in one that takes NaN for the largest; another root as it is."""
+    for less, rest in (root.operands, root.operands[::-1]) if root.opcode == "or" else ():
+        if less.opcode != "compare" or rest.opcode != "and" or less.attrs.type is ComparisonType.TOTALORDER:
+            continue
+        small, large = less.operands if less.attrs.direction is Direction.LT else less.operands[::-1]
+        parts = {(part.operand(0), part.attrs.direction) for part in rest.operands if _compares_with_itself(part)}
+        if parts == {(small, Direction.EQ), (large, Direction.NE)}:
+            return less
+    return root
+
+
+def _compares_with_itself(part: HloInstruction) -> bool:
+    return part.opcode == "compare" and part.operand(0) is part.operand(1)
 
 
 def _sort_keys(comparator: HloComputation, rows: Sequence[Array], call: Caller) -> Array | None:

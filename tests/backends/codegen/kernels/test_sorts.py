@@ -170,3 +170,27 @@ def test_long_rows_of_any_pattern(compile_text: Any, order: str, dtype: str) -> 
             numbers = pattern.astype(numpy_type)
             expected = np.sort(numbers)[:: -1 if order == GREATER else 1]
             np.testing.assert_array_equal(executable(numbers), expected)
+
+
+SPELT_OUT = """less = pred[] compare({small}, {large}), direction=LT
+  number = pred[] compare({small}, {small}), direction=EQ
+  none = pred[] compare({large}, {large}), direction=NE
+  numbers_first = pred[] and({parts})
+  ROOT r = pred[] or(less, numbers_first)"""
+
+
+@pytest.mark.parametrize("parts", ["number, none", "none, number"])
+@pytest.mark.parametrize(("small", "large"), [("a0", "b0"), ("b0", "a0")])
+def test_comparators_that_know_about_nan_have_keys(check: Any, small: str, large: str, parts: str) -> None:
+    x = np.array([1, np.nan, -0.0, 3, 0.0, -np.inf, np.nan, np.inf, 1, -np.nan], np.float32)
+    is_descending = small == "b0"
+
+    def rank(place: int) -> tuple[bool, float]:
+        is_nan = bool(np.isnan(x[place]))
+        return (is_nan != is_descending, 0 if is_nan else float(-x[place] if is_descending else x[place]))
+
+    order = SPELT_OUT.format(small=small, large=large, parts=parts)
+    executable = check(sort_text("f32", x.shape, 0, order, ("s64",)), x, np.arange(10))
+    np.testing.assert_array_equal(executable(x, np.arange(10))[1], sorted(range(10), key=rank))
+    (decision,) = (d for d in executable.decisions() if d.decided_by == "kernel planner")
+    assert "word_bits" in decision.numbers
