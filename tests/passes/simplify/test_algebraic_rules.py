@@ -608,6 +608,11 @@ CASES = (
         lambda v: v.gather_points(v.square, v.count((2, 1), 0), v.cut(v.i, (0, 2, 1), (1, 2, 1))),
     ),
     Case(
+        "gather_of_transpose",
+        lambda v: v.t(v.gather(v.t(v.x, 1, 0), v.rs(v.i, 6), (1, 2), (1,)), 1, 0),
+        lambda v: v.t(v.gather(v.t(v.x, 1, 0), v.rs(v.i, 6), (1, 1), (1,)), 1, 0),
+    ),
+    Case(
         "scatter_at_own_position",
         lambda v: v.scatter_points(v.x, v.cat(1, v.b.constant(ROWS), v.cut(v.i, (0, 2, 1), (1, 2, 1))), v.v0),
         lambda v: v.scatter_points(v.x, v.cat(1, v.b.constant(ROWS[::-1]), v.cut(v.i, (0, 2, 1), (1, 2, 1))), v.v0),

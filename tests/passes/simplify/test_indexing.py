@@ -123,3 +123,25 @@ def test_a_dimension_of_the_indices_counts_through_one_of_the_operand_only(trans
         root = f"u = f32[3,2] parameter(1)\n  ROOT g = f32[3,3,3,2] {scattered}"
     result = transform(AlgebraicSimplifier(), f"HloModule m\n{combiner}ENTRY e {{\n  {lines}\n  {indices}\n  {root} }}")
     assert result.module.to_string().count("batching_dims={0}") == 2
+
+
+@pytest.mark.parametrize("back", ["2,3,0,1", "2,0,3,1", "2,0,1,3", "3,2,0,1", "2,3,1,0", "0,1,2,3"])
+@pytest.mark.parametrize("places", ["2,3,0,1", "2,3,1,0", "3,2,0,1", "0,1,2,3"])
+def test_planes_are_taken_from_where_they_lie(transform: Any, places: str, back: str) -> None:
+    sizes = (2, 3, 5, 7)
+    front, order = (tuple(map(int, one.split(","))) for one in (places, back))
+    turned = [sizes[d] for d in front]
+    taken = [4, 6, *turned[2:]]
+    text = f"""HloModule m
+ENTRY e {{
+  x = f32[2,3,5,7] parameter(0)
+  i = s32[4,6,2] parameter(1)
+  t = f32[{",".join(map(str, turned))}] transpose(x), dimensions={{{places}}}
+  g = f32[{",".join(map(str, taken))}] gather(t, i), offset_dims={{2,3}}, collapsed_slice_dims={{0,1}},
+    start_index_map={{0,1}}, index_vector_dim=2, slice_sizes={{1,1,{turned[2]},{turned[3]}}}
+  ROOT r = f32[{",".join(str(taken[d]) for d in order)}] transpose(g), dimensions={{{back}}} }}"""
+    result = transform(AlgebraicSimplifier(), text)
+    keeps_orders = order.index(0) < order.index(1) and order.index(2) < order.index(3)
+    is_turned = back != "0,1,2,3" or places != "0,1,2,3"
+    is_direct = {front[0], front[1]} == {2, 3} and front[2] < front[3] and keeps_orders and order[-1] in (0, 1)
+    assert ("transpose" in result.module.to_string()) == (is_turned and not is_direct)
