@@ -12,9 +12,12 @@ from xlalite.hlo.building.construct import broadcast, reshape, transpose
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops import comparison, conversion, elementwise_binary, elementwise_ternary, elementwise_unary, random
 from xlalite.hlo.types.shape import Shape
-from xlalite.passes.rewriting.patterns import splat_literal
+from xlalite.passes.rewriting.patterns import splat_literal, used_once
 from xlalite.passes.rewriting.rewrite import Declined, RewriteRule, RuleResult
 from xlalite.passes.simplify.dimensions import corresponding_dimensions, without_ones
+
+_MOST_FUNCTIONS = 4
+"""Through so many a reshape looks for one that it undoes."""
 
 
 def elementwise_of_broadcasts(instruction: HloInstruction) -> RuleResult:
@@ -57,6 +60,42 @@ def elementwise_of_reshapes(instruction: HloInstruction) -> RuleResult:
             return Declined("the reshape has other uses")
     inner = [_before_reshape(operand, dims, instruction) for operand in instruction.operands]
     return reshape(_apply(instruction, inner, dims), instruction.shape.dims)
+
+
+def reshape_around_functions(instruction: HloInstruction) -> RuleResult:
+    """reshape(F(reshape(A), broadcast(B))) = F(A, reshape(broadcast(B))) at the sizes of A; so for functions of such.
+
+    A reshape there and back would hide that each element needs the one of A at its own index.
+    """
+    inner, dims = instruction.operand(0), instruction.shape.dims
+    if not inner.op.is_elementwise or not used_once(inner) or not dims:
+        return None
+    parts = _parts(inner, dims, _MOST_FUNCTIONS)
+    return _at_sizes(inner, dims) if parts is not None and "reshape" in parts else None
+
+
+def _parts(value: HloInstruction, dims: Sequence[int], functions: int) -> set[str] | None:
+    """The operations that elements of some sizes can be taken from, if a few functions have no other operands."""
+    if value.opcode == "broadcast" or value.shape.is_scalar:
+        return {"broadcast"}
+    if value.opcode == "reshape":
+        return {"reshape"} if value.operand(0).shape.dims == tuple(dims) else None
+    if not functions or not value.op.is_elementwise or not used_once(value):
+        return None
+    found = [_parts(operand, dims, functions - 1) for operand in value.operands]
+    known = [parts for parts in found if parts is not None]
+    return set().union(*known) if len(known) == len(found) else None
+
+
+def _at_sizes(value: HloInstruction, dims: Sequence[int]) -> HloInstruction:
+    """A value of which `_parts` knows, at those sizes."""
+    if value.opcode == "reshape":
+        return value.operand(0)
+    if value.shape.is_scalar:
+        return value
+    if value.opcode == "broadcast":
+        return reshape(value, dims)
+    return _apply(value, [_at_sizes(operand, dims) for operand in value.operands], dims)
 
 
 def elementwise_of_transposes(instruction: HloInstruction) -> RuleResult:
@@ -143,10 +182,13 @@ def _splat_at(operand: HloInstruction, dims: Sequence[int], instruction: HloInst
 
 _FAMILIES = (elementwise_unary, elementwise_binary, elementwise_ternary, comparison, conversion, random)
 
-RULES: tuple[RewriteRule, ...] = tuple(
-    RewriteRule(op.name, rule)
-    for family in _FAMILIES
-    for op in family.OPS
-    if op.is_elementwise
-    for rule in (elementwise_of_broadcasts, elementwise_of_reshapes, elementwise_of_transposes)
+RULES: tuple[RewriteRule, ...] = (
+    RewriteRule("reshape", reshape_around_functions),
+    *(
+        RewriteRule(op.name, rule)
+        for family in _FAMILIES
+        for op in family.OPS
+        if op.is_elementwise
+        for rule in (elementwise_of_broadcasts, elementwise_of_reshapes, elementwise_of_transposes)
+    ),
 )

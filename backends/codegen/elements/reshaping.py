@@ -87,12 +87,12 @@ def _digits(math: IndexMath, index: Sequence[Position], dims: Sequence[int], fac
     digits: list[Position] = []
     rest = iter(factors)
     for position, size in zip(reversed(index), reversed(dims), strict=True):
-        left = size
-        while left > 1:
+        stride = 1
+        while stride < size:
             factor = next(rest)
-            left //= factor
-            digits.append(position if left == 1 else math.modulo(position, factor))
-            position = position if left == 1 else math.divide(position, factor)
+            digit = math.divide(position, stride)
+            stride *= factor
+            digits.append(digit if stride == size else math.modulo(digit, factor))
     return digits
 
 
