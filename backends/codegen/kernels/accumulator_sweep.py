@@ -85,13 +85,16 @@ class Sweep:
         def take(at: Value, sets: Sequence[Registers]) -> list[Registers]:
             inside = []
             for number, registers in enumerate(sets):
-                position = sum_of(at, number * self.lanes)
-                inside.append(body((*index, Affine(position, stride)), None, registers))
+                ahead = number * self.lanes
+                bounds = (self.start + ahead, end - block + ahead + self.lanes - 1)
+                position = Affine(sum_of(at, ahead), stride, bounds, block)
+                inside.append(body((*index, position), None, registers))
             return inside
 
         def rotate(at: Value, sets: Sequence[Registers]) -> list[Registers]:
             first, *others = sets
-            return [*others, body((*index, Affine(at, stride)), None, first)]
+            position = Affine(at, stride, (self.start, end - 1), self.lanes)
+            return [*others, body((*index, position), None, first)]
 
         stop = end if self.stop is None else fb.smin(self.stop, end)
         step, turn = (self.lanes, rotate) if self.rotates else (block, take)
