@@ -6,6 +6,7 @@ reductions on the way, and are merged there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from xlalite.hlo.building.construct import broadcast, reshape, transpose
@@ -17,7 +18,10 @@ from xlalite.passes.rewriting.rewrite import Declined, RewriteRule, RuleResult
 from xlalite.passes.simplify.dimensions import corresponding_dimensions, without_ones
 
 _MOST_FUNCTIONS = 4
-"""Through so many a reshape looks for one that it undoes."""
+"""Through so many a reshape looks for one that it undoes, or for rows."""
+
+_VECTOR = 16
+"""Elements of a vector."""
 
 
 def elementwise_of_broadcasts(instruction: HloInstruction) -> RuleResult:
@@ -60,6 +64,44 @@ def elementwise_of_reshapes(instruction: HloInstruction) -> RuleResult:
             return Declined("the reshape has other uses")
     inner = [_before_reshape(operand, dims, instruction) for operand in instruction.operands]
     return reshape(_apply(instruction, inner, dims), instruction.shape.dims)
+
+
+def elementwise_of_reshaped_rows(instruction: HloInstruction) -> RuleResult:
+    """F(reshape(A), broadcast(B)) = reshape(F(A, reshape(broadcast(B)))) when rows of A are reduced for A itself.
+
+    What scales the channels of normalised groups then belongs to the kernel that has the rows at hand. The dimensions
+    that the broadcast adds last have to be those of whole vectors, which then take one element.
+    """
+    first = _first(instruction, "reshape")
+    if first is None or not _all_uses_here(first, instruction) or not _is_of_rows(first.operand(0), _MOST_FUNCTIONS):
+        return None
+    dims = first.operand(0).shape.dims
+    for operand in instruction.operands:
+        if operand is first or splat_literal(operand) is not None or operand.shape.is_scalar:
+            continue
+        if operand.opcode != "broadcast" or not operand.attrs.dimensions:
+            return None
+        if math.prod(operand.shape.dims[operand.attrs.dimensions[-1] + 1 :]) % _VECTOR:
+            return None
+    inner = [_at_sizes(operand, dims) for operand in instruction.operands]
+    return reshape(_apply(instruction, inner, dims), instruction.shape.dims)
+
+
+def _is_of_rows(value: HloInstruction, functions: int) -> bool:
+    """Whether a few functions lead to it from what is computed once a row of a reduction of rows."""
+    if value.opcode == "broadcast":
+        dimensions = value.attrs.dimensions
+        return dimensions == tuple(range(len(dimensions))) and _is_reduced(value.operand(0), _MOST_FUNCTIONS)
+    if not functions or not value.op.is_elementwise:
+        return False
+    return any(_is_of_rows(operand, functions - 1) for operand in value.operands)
+
+
+def _is_reduced(value: HloInstruction, functions: int) -> bool:
+    if value.opcode == "reduce":
+        return True
+    is_function = functions > 0 and value.op.is_elementwise
+    return is_function and any(_is_reduced(operand, functions - 1) for operand in value.operands)
 
 
 def reshape_around_functions(instruction: HloInstruction) -> RuleResult:
@@ -189,6 +231,11 @@ RULES: tuple[RewriteRule, ...] = (
         for family in _FAMILIES
         for op in family.OPS
         if op.is_elementwise
-        for rule in (elementwise_of_broadcasts, elementwise_of_reshapes, elementwise_of_transposes)
+        for rule in (
+            elementwise_of_broadcasts,
+            elementwise_of_reshapes,
+            elementwise_of_reshaped_rows,
+            elementwise_of_transposes,
+        )
     ),
 )
