@@ -37,7 +37,7 @@ def why_not_fusible(instruction: HloInstruction) -> str | None:
         moves = moves_minor_dimension(instruction)
         return "it moves the minor dimension and has a tiled kernel of its own" if moves else None
     is_movement = instruction.opcode in _MOVEMENT or instruction.opcode == "bitcast-convert"
-    if instruction.op.is_elementwise or is_movement or _is_small_window(instruction):
+    if instruction.op.is_elementwise or is_movement or is_small_window(instruction):
         return None
     if instruction.opcode == "convolution" and not has_tiles(instruction):
         return None
@@ -65,7 +65,8 @@ def accumulated_dimension(instruction: HloInstruction) -> int | None:
     return moving[0] if window.dimensions[moving[0]] in ends else None
 
 
-def _is_small_window(instruction: HloInstruction) -> bool:
+def is_small_window(instruction: HloInstruction) -> bool:
+    """Whether it combines windows that a kernel combines wherever it reads the reduction."""
     return (
         instruction.opcode == "reduce-window"
         and math.prod(instruction.attrs.window.sizes) <= _LARGEST_WINDOW

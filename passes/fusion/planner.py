@@ -17,7 +17,13 @@ from xlalite.hlo.ir.traversal import reachable
 from xlalite.hlo.records import dataclass
 from xlalite.passes.analysis.matrix_products import has_tiles, is_matrix_product
 from xlalite.passes.fusion.domain import Domain, Place, place_of_result, reduced_domain, reduces_columns
-from xlalite.passes.fusion.fusible import is_cheap_to_repeat, is_expensive, is_immediate, why_not_fusible
+from xlalite.passes.fusion.fusible import (
+    is_cheap_to_repeat,
+    is_expensive,
+    is_immediate,
+    is_small_window,
+    why_not_fusible,
+)
 from xlalite.passes.fusion.group import KernelGroup
 from xlalite.passes.fusion.kernel_order import KernelOrder
 from xlalite.passes.fusion.kernel_shape import KernelKind, kernel_domains, result_dims
@@ -422,7 +428,7 @@ def _takes_producers(instruction: HloInstruction, kind: KernelKind) -> bool:
         return kind is KernelKind.LOOP or is_updated_in_place(instruction)
     if kind is KernelKind.SCATTER:
         return instruction.shape.is_array and instruction.shape.dtype is instruction.operand(2).shape.dtype
-    return kind in _COMPUTING_OPERANDS or why_not_fusible(instruction) is None
+    return kind in _COMPUTING_OPERANDS or is_small_window(instruction) or why_not_fusible(instruction) is None
 
 
 def _reduces_behind(post_order: Sequence[HloInstruction]) -> dict[HloInstruction, HloInstruction]:
