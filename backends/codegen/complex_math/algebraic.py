@@ -22,6 +22,7 @@ from xlalite.backends.codegen.complex_math.parts import (
 from xlalite.backends.codegen.llvm import FunctionBuilder, Value
 from xlalite.backends.codegen.math import double_double as dd
 from xlalite.backends.codegen.math.floating import DOUBLE, power_of_two
+from xlalite.backends.codegen.math.roots import root_for_single
 
 
 def quotient(fb: FunctionBuilder, x: Complex, y: Complex) -> Complex:
@@ -92,7 +93,7 @@ def absolute(fb: FunctionBuilder, z: Complex) -> Value:
 
 def absolute_of_single(fb: FunctionBuilder, z: Complex) -> Value:
     """The same for parts that are f32 numbers, whose squares are exact."""
-    size = fb.sqrt(fb.fadd(fb.fmul(z[0], z[0]), fb.fmul(z[1], z[1])))
+    size = root_for_single(fb, fb.fadd(fb.fmul(z[0], z[0]), fb.fmul(z[1], z[1])))
     return fb.select(has_infinity(fb, z), math.inf, size)
 
 

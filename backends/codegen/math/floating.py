@@ -109,7 +109,7 @@ def scale_by_power_of_two(fb: FunctionBuilder, x: Value, exponent: Value) -> Val
     """
     format_ = format_of(x)
     if has_avx512(fb):
-        return _avx512(fb, "scalef", (x, exponent), ())
+        return _avx512(fb, "mask.scalef", (x, exponent), ())
     number = fb.fptosi(exponent, format_.bits_type)
     half = fb.ashr(number, 1)
     once = fb.fmul(x, power_of_two(fb, half, format_))
@@ -123,16 +123,21 @@ def has_avx512(fb: FunctionBuilder) -> bool:
 
 def avx512_exponent(fb: FunctionBuilder, x: Value) -> Value:
     """floor(log2 |x|) as a float, also for denormals; -inf for 0, inf for infinity."""
-    return _avx512(fb, "getexp", (x,), ())
+    return _avx512(fb, "mask.getexp", (x,), ())
 
 
 def avx512_mantissa(fb: FunctionBuilder, x: Value) -> Value:
     """The number m in [1, 2) with x = m * 2**k, also for denormals; 1 for 0 and infinity; NaN for negative numbers."""
-    return _avx512(fb, "getmant", (x,), (constant(I32, 0b1000),))
+    return _avx512(fb, "mask.getmant", (x,), (constant(I32, 0b1000),))
+
+
+def avx512_inverse_root(fb: FunctionBuilder, x: Value) -> Value:
+    """1 / sqrt(x) with a relative error of 2^-14; infinity for 0, 0 for infinity, NaN for negative numbers."""
+    return _avx512(fb, "rsqrt14", (x,), ())
 
 
 def _avx512(fb: FunctionBuilder, name: str, operands: tuple[Value, ...], immediates: tuple[Value, ...]) -> Value:
-    """One of AVX-512's masked intrinsics on any lane count: cut to registers, or widened to the next one."""
+    """One of AVX-512's intrinsics on any lane count: cut to registers, or widened to the next one."""
     type_ = operands[0].type
     native = 512 // type_.bits
     if type_.lanes > native:
@@ -148,9 +153,9 @@ def _avx512(fb: FunctionBuilder, name: str, operands: tuple[Value, ...], immedia
     mask_type = I8 if lanes <= 8 else integer(lanes)
     arguments = (*[_widen(fb, operand, wide) for operand in operands], *immediates)
     arguments += (constant(wide, 0.0), constant(mask_type, -1))
-    if lanes * type_.bits == 512:
+    if lanes * type_.bits == 512 and name.startswith("mask."):
         arguments += (constant(I32, 4),)
-    result = fb.intrinsic(f"x86.avx512.mask.{name}.{suffix}", wide, arguments, ())
+    result = fb.intrinsic(f"x86.avx512.{name}.{suffix}", wide, arguments, ())
     if wide is type_:
         return result
     return fb.slice_lanes(result, 0, type_.lanes) if type_.is_vector else fb.extract(result, 0)

@@ -91,3 +91,13 @@ def test_odd_sizes_leave_a_masked_tail(check: Any) -> None:
         x = (np.arange(count) + 1j * np.arange(count)[::-1]).astype(np.complex64)
         check(program("negate", count, 1), x)
         check(program("reverse", count, 1).replace("(x0)", "(x0), dimensions={0}"), x)
+
+
+def test_moduli_are_rounded_once(compile_text: Any, rng: np.random.Generator) -> None:
+    size = rng.integers(-149, 128, 20_000)
+    x = np.empty(20_000, np.complex64)
+    with np.errstate(all="ignore"):
+        x.real = rng.standard_normal(20_000) * 2.0**size
+        x.imag = rng.standard_normal(20_000) * 2.0 ** (size + rng.integers(-13, 14, 20_000))
+        expected = np.hypot(x.real.astype(np.float64), x.imag.astype(np.float64)).astype(np.float32)
+    np.testing.assert_array_equal(compile_text(program("abs", 20_000, 1, "f32"))(x), expected)
