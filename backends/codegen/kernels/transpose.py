@@ -2,8 +2,7 @@
 
 A tile is as many rows as a vector has lanes; its vectors are loaded along the operand's minor dimension, transposed by
 log2(lanes) rounds of shuffles and stored along the result's minor dimension, so both sides move whole vectors.
-The parallel extent is the outermost result dimension, or the tiles of the result's minor dimension when there are only
-two.
+The parallel extent is the outermost of the other result dimensions, or strips of the longer side where there is none.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import ClassVar
 
-from xlalite.backends.codegen.arrays.index import Affine, Index, IndexMath, Position, row_major_strides
+from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, IndexMath, Position, row_major_strides
 from xlalite.backends.codegen.arrays.ir_array import store_past_caches
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
@@ -33,8 +32,8 @@ _FEW_BYTES = 1 << 18
 core so and 8.4 with 16, [100,300] 4.6 and 6.1.
 """
 
-_COLUMNS = 64
-"""Result columns of one unit of the extent of a two-dimensional transpose; a multiple of every tile's side."""
+_STRIP = 64
+"""Rows or columns of one unit of the extent of a two-dimensional transpose; a multiple of every tile's side."""
 
 _BLOCK = 64
 """Rows and columns of a block of tiles: so many pages of both sides are known to the processor at once."""
@@ -63,7 +62,8 @@ def plan_transpose(request: KernelRequest, shape: KernelShape) -> TransposeKerne
     is_quick = root.shape.dtype.size_bytes >= 4 and root.shape.size_bytes <= _FEW_BYTES
     most = min(request.target.lanes(8 * root.shape.dtype.size_bytes), 8 if is_quick else 16)
     side = min(most, 1 << (small.bit_length() - 1))
-    return TransposeKernel(request, rows, side, tuple(d for d in range(rank - 1) if d != rows))
+    outer = tuple(d for d in range(rank - 1) if d != rows and root.shape.dims[d] != 1)
+    return TransposeKernel(request, rows, side, outer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class TransposeKernel(Kernel):
     Attributes:
         rows: Result dimension along which the operand's memory is contiguous.
         side: Rows and columns of a tile.
-        outer: The other result dimensions, but the minor one.
+        outer: The other result dimensions, but the minor one and those of size 1.
     """
 
     writes_once: ClassVar[bool] = True
@@ -84,9 +84,9 @@ class TransposeKernel(Kernel):
 
     @property
     def extent(self) -> int:
-        """The outermost of the other dimensions, or strips of columns where there is none."""
+        """The outermost of the other dimensions, or strips where there is none."""
         dims = self.request.body.root.shape.dims
-        return dims[self.outer[0]] if self.outer else -(-dims[-1] // _COLUMNS)
+        return dims[self.outer[0]] if self.outer else -(-max(dims[-1], dims[self.rows]) // _STRIP)
 
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Walks over tiles."""
@@ -124,30 +124,40 @@ class _TransposeEmitter:
         """Blocks of tiles; then the elements that fill no tile."""
         fb, side = self._entry.fb, self._tiles.side
         rows, columns = self._dims[self._tiles.rows], self._dims[-1]
-        start: Value | int = 0
-        stop: Value | int = columns
-        if not self._tiles.outer:
-            start = fb.mul(self._entry.begin, _COLUMNS, "nsw")
-            stop = fb.smin(fb.mul(self._entry.end, _COLUMNS, "nsw"), columns)
-        whole = columns - columns % side
-        limit = fb.smin(stop, whole) if isinstance(stop, Value) else whole
-        whole_rows = rows - rows % side
+        down, across = self._part(rows, is_longer=rows > columns), self._part(columns, is_longer=rows <= columns)
+        whole_rows, whole_columns = self._whole(rows, down), self._whole(columns, across)
         block = _STREAMED_BLOCK if self._streams else _BLOCK
-        with self._blocks(start, limit, block) as across, self._blocks(0, whole_rows, block) as down:
-            outer, inner = (across, down) if self._streams else (down, across)
+        with self._blocks(*whole_columns, block) as right, self._blocks(*whole_rows, block) as below:
+            outer, inner = (right, below) if self._streams else (below, right)
             with fb.loop(*outer, side) as slow, fb.loop(*inner, side) as fast:
                 place = (fast, slow) if self._streams else (slow, fast)
                 self._tile(positions, *map(Affine, place))
         if rows % side:
-            with fb.loop(start, limit) as column, fb.loop(rows - rows % side, rows) as row:
+            with fb.loop(*whole_columns) as column, fb.loop(*self._rest(rows, down)) as row:
                 self._one(positions, Affine(row), Affine(column))
-        if whole < columns:
-            first = fb.smax(start, whole) if isinstance(start, Value) else whole
-            with fb.loop(first, stop) as column, fb.loop(0, rows) as row:
+        if columns % side:
+            with fb.loop(*self._rest(columns, across)) as column, fb.loop(*down) as row:
                 self._one(positions, Affine(row), Affine(column))
 
+    def _part(self, size: int, *, is_longer: bool) -> tuple[Operand, Operand]:
+        """What of a side is the task's: where it begins and ends."""
+        fb, entry = self._entry.fb, self._entry
+        if self._tiles.outer or not is_longer:
+            return 0, size
+        return fb.mul(entry.begin, _STRIP, "nsw"), fb.smin(fb.mul(entry.end, _STRIP, "nsw"), size)
+
+    def _whole(self, size: int, part: tuple[Operand, Operand]) -> tuple[Operand, Operand]:
+        """What of a part of a side whole tiles have."""
+        (begin, end), whole = part, size - size % self._tiles.side
+        return begin, self._entry.fb.smin(end, whole) if isinstance(end, Value) else whole
+
+    def _rest(self, size: int, part: tuple[Operand, Operand]) -> tuple[Operand, Operand]:
+        """What of a part of a side no whole tile has."""
+        (begin, end), whole = part, size - size % self._tiles.side
+        return self._entry.fb.smax(begin, whole) if isinstance(begin, Value) else whole, end
+
     @contextmanager
-    def _blocks(self, start: Value | int, stop: Value | int, block: int) -> Iterator[tuple[Operand, Operand]]:
+    def _blocks(self, start: Operand, stop: Operand, block: int) -> Iterator[tuple[Operand, Operand]]:
         """A loop over blocks, if there are several: where each begins and ends."""
         fb = self._entry.fb
         if isinstance(start, int) and isinstance(stop, int) and stop - start <= block:
@@ -158,7 +168,7 @@ class _TransposeEmitter:
 
     def _offset(self, strides: tuple[int, ...], positions: dict[int, Position], row: Affine, column: Affine) -> Value:
         index: Index = tuple(
-            row if d == self._tiles.rows else column if d == len(self._dims) - 1 else positions[d]
+            row if d == self._tiles.rows else column if d == len(self._dims) - 1 else positions.get(d, ZERO)
             for d in range(len(self._dims))
         )
         places = IndexMath(self._entry.fb, 1)

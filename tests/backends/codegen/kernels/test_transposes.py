@@ -89,3 +89,14 @@ def test_a_matrix_uses_the_tiled_kernel(check: Any, kernels: Any) -> None:
 
 def test_a_transpose_that_keeps_the_minor_dimension_is_a_loop(check: Any, kernels: Any) -> None:
     assert kernels(check(transpose((4, 5, 60), (1, 0, 2), "f32"), numbers((4, 5, 60), "f32"))) == ["loop"]
+
+
+def test_one_image_is_turned_by_all_threads(check: Any, rng: np.random.Generator) -> None:
+    executable = check(
+        """HloModule m
+ENTRY e { x = f32[1,64,700] parameter(0)
+ ROOT t = f32[1,700,64] transpose(x), dimensions={0,2,1} }""",
+        rng.standard_normal((1, 64, 700)).astype(np.float32),
+        num_threads=2,
+    )
+    assert "extent=1," not in "".join(map(str, executable.decisions()))
