@@ -46,6 +46,10 @@ _TILES_AHEAD = 2
 """How far along the operand's rows its lines are asked for: there are more rows at once than the processor foresees.
 [63,64,1000] with 64 and 1000 exchanged takes 0.9 instead of 1.3 ms of one core, 2048x2048 1.4 instead of 1.6."""
 
+_NEAR_ARRAYS = 2
+"""Results up to so many times as large as the second cache have the lines of the next tile asked for, too: [300,400]
+takes 15 instead of 21 us of one core, [1000,777] 241 instead of 285, but 2048x2048 up to 8 % more."""
+
 
 def plan_transpose(request: KernelRequest, shape: KernelShape) -> TransposeKernel | Declined:
     """The kernel that moves an array in tiles."""
@@ -113,6 +117,8 @@ class _TransposeEmitter:
         self._source = entry.inputs[operand.attrs.number].pointer
         self._target = entry.outputs[0].pointer
         self._streams = entry.outputs[0].streams
+        near = _NEAR_ARRAYS * tiles.request.target.cache_bytes[1]
+        self._asks_for_targets = not self._streams and root.shape.size_bytes <= near
 
     def emit(self) -> None:
         """Loops over the outer dimensions, then over tiles."""
@@ -193,6 +199,8 @@ class _TransposeEmitter:
         ]
         for number in range(side):
             fb.prefetch(fb.gep(self._type, source, number * down + _TILES_AHEAD * side))
+            if self._asks_for_targets:
+                fb.prefetch(fb.gep(self._type, target, number * across + side), write=True)
         # LLVM finds instructions for falling blocks of 32 bits in 10 instead of 16 ms, 4096x4096 take 5 % less time.
         # 1000x1024 of 16 bits, in the caches, would take 31 % more.
         lines = exchanged(fb, loaded, falling=self._streams and self._type.bits == 32)
