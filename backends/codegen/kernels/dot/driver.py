@@ -9,7 +9,7 @@ from functools import partial
 
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.computed_operand import ComputedOperand, is_computed_operand
-from xlalite.backends.codegen.kernels.dot.exponent_scan import exponent_scan
+from xlalite.backends.codegen.kernels.dot.exactness import Exactness
 from xlalite.backends.codegen.kernels.dot.finish import Area
 from xlalite.backends.codegen.kernels.dot.layout import OperandLayout, arguments_of
 from xlalite.backends.codegen.kernels.dot.next_product import next_product
@@ -21,13 +21,11 @@ from xlalite.backends.codegen.kernels.dot.tile import TileBuilder
 from xlalite.backends.codegen.kernels.dot.tile_choice import TileChoice
 from xlalite.backends.codegen.kernels.dot.tilings import Form
 from xlalite.backends.codegen.kernels.dot.view import Matrix
-from xlalite.backends.codegen.kernels.dot.words import is_exact
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
 from xlalite.backends.codegen.kernels.scratch import own_slot, shared_memory
 from xlalite.backends.codegen.llvm import (
     I8,
-    I32,
     I64,
     PTR,
     VOID,
@@ -86,6 +84,7 @@ class Driver:
         self._tiles = TileChoice(module, entry.fb, math, callee, plan, product.layout)
         self._packs_lhs = PartPacker(module, entry.fb, math, callee, plan, self._place)
         self._packs_rhs = PartPacker(module, entry.fb, math, callee, plan, self._rhs_place)
+        self._exactness = Exactness(module, entry.fb, math, callee, plan, product.layout)
         self._scratch: Value | None = None
         self._rhs_scratch: Value | None = None
         self._is_exact: Value | None = None
@@ -276,7 +275,8 @@ class Driver:
                 self._packs_lhs.pack(layout.lhs, source, (self._first_row(piece), area.height), (start, depth))
         elif layout.lhs.least_offset is not None:
             with self._where(is_new[0], is_always=is_lhs_new):
-                self._scan(piece, start, depth, layout.lhs.least_offset)
+                place = self._place(layout.lhs.least_offset)
+                self._exactness.scan(piece, self._first_row(piece), start, depth, place)
 
     def _pack_rhs(self, piece: Piece, start: Scalar, depth: Scalar) -> None:
         area, computed = piece.area, self._computed_rhs
@@ -289,19 +289,6 @@ class Driver:
         """Turns to what is packed of a right operand from a term on."""
         number = self._math.divide(self._math.subtract(start, piece.start), self._plan.unit_depth)
         self._rhs_scratch = self._place(self._math.multiply(number, self._layout.rhs.size_bytes))
-
-    def _scan(self, piece: Piece, start: Scalar, depth: Scalar, least_offset: int) -> None:
-        """Finds the least exponent of all that lies between the first and the last element of a left operand's part."""
-        fb, plan, math, area = self._fb, self._plan, self._math, piece.area
-        matrix, memory = plan.view.lhs, representation(plan.numbers.lhs).memory
-        row = self._first_row(piece)
-        first = math.add(matrix.outer.place(math, row), matrix.depth.place(math, start))
-        ends = math.subtract(math.add(row, area.height), 1), math.subtract(math.add(start, depth), 1)
-        last = math.add(matrix.outer.place(math, ends[0]), matrix.depth.place(math, ends[1]))
-        scan = exponent_scan(self._module, plan.lanes)
-        count = math.value(math.add(math.subtract(last, first), 1))
-        found = fb.call_pointer(self._callee(scan), I32, (math.address(memory, piece.lhs, first), count))
-        fb.store(found, self._place(least_offset), 4)
 
     def _where(self, condition: Value | None, *, is_always: bool) -> AbstractContextManager[None]:
         """A branch, but where a condition always holds and the code is for these sizes alone."""
@@ -352,7 +339,7 @@ class Driver:
             a = self._address(a_type, piece.lhs, view.lhs, self._first_row(piece), start)
         if layout.lhs.least_offset is not None and layout.rhs.least_offset is not None:
             places = self._place(layout.lhs.least_offset), self._rhs_place(layout.rhs.least_offset)
-            self._is_exact = is_exact(self._fb, *(self._fb.load(I32, place, 4) for place in places))
+            self._is_exact = self._exactness.of(piece, start, places, self._place(0))
         with ExitStack() as loops:
             if not plan.rows_outside:
                 column, width, panel = loops.enter_context(self._columns(piece, b_type, b))

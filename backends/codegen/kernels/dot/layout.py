@@ -98,6 +98,8 @@ class DotLayout:
         image_offset: Place of the lines of an image that a piece copies, in bytes.
         kept_offset: Place of words that say of which product each part of the right operand is that stays packed, in
             bytes; the parts follow one another.
+        remembers: Whether the scratch memory begins with a byte for each piece of the result, which says whether words
+            were right for all that was summed.
     """
 
     lhs: OperandLayout
@@ -111,6 +113,7 @@ class DotLayout:
     part: int = 0
     image_offset: int = 0
     kept_offset: int = 0
+    remembers: bool = False
 
 
 def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
@@ -121,10 +124,12 @@ def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
         stores_result: Whether sums are stored to the result as they are.
     """
     size = plan.numbers.kept.size_bytes
-    lhs = _operand(plan, left=True, offset=0)
-    rhs = _operand(plan, left=False, offset=lhs.size_bytes)
+    remembers = plan.numbers.widened is not None and plan.depth_units > 1
+    begin = _up(plan.units, _ALIGNMENT) if remembers else 0
+    lhs = _operand(plan, left=True, offset=begin)
+    rhs = _operand(plan, left=False, offset=begin + lhs.size_bytes)
     parts_of_rhs = plan.depth_units if plan.holds_rhs else max(plan.kept_parts, 1)
-    kept_place = lhs.size_bytes + rhs.size_bytes * parts_of_rhs
+    kept_place = begin + lhs.size_bytes + rhs.size_bytes * parts_of_rhs
     place = kept_place + _up(plan.kept_parts * COUNTER_BYTES, _ALIGNMENT)
     turned, seen = plan.form is Form.ROWS, plan.view.seen
     turning, tile_place, parts_place, part = None, place, 0, 0
@@ -152,7 +157,8 @@ def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
     if plan.staging is not None:
         place += _up(plan.staging.size_bytes, _ALIGNMENT)
     return DotLayout(
-        *(lhs, rhs, sums_line, sums_place, turning, tile_place, place, parts_place, part, image_place, kept_place)
+        *(lhs, rhs, sums_line, sums_place, turning, tile_place, place, parts_place, part, image_place, kept_place),
+        remembers,
     )
 
 

@@ -121,6 +121,18 @@ def test_sums_that_cancel_to_denormal_numbers(check: Any) -> None:
     check(product((64, 96, 48), ("bf16", "bf16", "f32")), a.astype(BF16), b.astype(BF16))
 
 
+@pytest.mark.parametrize("isa", ["", "AVX512_BF16"])
+@pytest.mark.parametrize("sizes", [(64, 8200, 512), (300, 8200, 192)])
+def test_denormal_sums_of_earlier_terms(check: Any, sizes: tuple[int, int, int], isa: str) -> None:
+    """Later terms, of which pairs are exact, are added to them."""
+    (m, k, n), debug = sizes, DebugOptions(cpu_max_isa=isa)
+    a, b = np.zeros((m, k), np.float32), np.zeros((k, n), np.float32)
+    a[:, 0], b[0] = 2.0**-70, 2.0**-70
+    a[:, k - 1] = 1
+    for threads in (1, 2):
+        check(product(sizes, ("bf16", "bf16", "f32")), a.astype(BF16), b.astype(BF16), debug=debug, num_threads=threads)
+
+
 def test_infinities_and_nan(check: Any, rng: np.random.Generator) -> None:
     a, b = numbers(rng, (64, 95)), numbers(rng, (95, 48))
     a[3, 5], a[7, 94], b[20, 9], b[94, 11] = np.inf, np.nan, -np.inf, np.inf
