@@ -145,7 +145,8 @@ def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
         rows = plan.unit_rows if whole else plan.rows
         columns = plan.unit_columns if whole else plan.tile_columns
         lines, line = (columns, rows) if turned else (rows, columns)
-        sums_line, sums_place = _up(line, plan.lanes), place
+        sums_line = _spread(line) if plan.numbers.in_matrices else _up(line, plan.lanes)
+        sums_place = place
         place += _up(lines * sums_line * size, _ALIGNMENT)
     if turned:
         line = _up(plan.columns, plan.lanes)
@@ -333,9 +334,8 @@ def _operand(plan: DotPlan, *, left: bool, offset: int) -> OperandLayout:
         packing = Packing(None, lanes, matrix.depth, matrix.outer, line)
         return OperandLayout(packing, line, 1, step * line, 0, offset, _up(extent * line * size, _ALIGNMENT))
     words, in_lines = _up(-(-plan.unit_depth // word), lanes), left and plan.numbers.in_matrices
-    # Lines are no multiple of a page, whose rows would share places in the nearest cache.
     is_tight = left and word == 1 and step <= lanes
-    line = words + MATRIX if in_lines else step if is_tight else _up(step, lanes)
+    line = _spread(words + MATRIX) if in_lines else step if is_tight else _up(step, lanes)
     # Lines are written in whole vectors, the last one of a panel, too.
     panel = line * (step if in_lines else words) + (lanes if is_tight else 0)
     flips = left and plan.numbers.flips
@@ -357,6 +357,15 @@ def _operand(plan: DotPlan, *, left: bool, offset: int) -> OperandLayout:
         least_offset, end = end, end + _ALIGNMENT
     outer, depth = (line, 1) if in_lines else (1, line)
     return OperandLayout(packing, outer, depth, panel, step, offset, end - offset, least_offset, stage)
+
+
+def _spread(words: int) -> int:
+    """The length of lines of so many words of which 32 begin at as many places in the nearest cache, evenly apart.
+
+    A line has twice an odd number of lines of the cache: of bf16, 2048 in each dimension take 6.6 ms so, and 7.5 where a
+    line has one more than its words.
+    """
+    return _up(words + 2 * MATRIX, 4 * MATRIX) - 2 * MATRIX
 
 
 def _up(size: int, multiple: int) -> int:

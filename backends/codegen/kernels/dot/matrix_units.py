@@ -27,7 +27,7 @@ core so, and 1.95 in tiles that go through rows, [1568,2304] by [2304,256] 1.43 
 0.87 and 0.75.
 """
 
-_WALKED_ROWS, _WALKED_BYTES, _WHOLE_BYTES = 64, 1 << 20, 1152 << 10
+_WALKED_ROWS, _WALKED_BYTES, _WHOLE_BYTES = 32, 1 << 20, 1152 << 10
 """Rows of a piece whose tiles go through columns, and what is packed of these for many such pieces, or of all of them:
 1536 in each dimension take 5.5 ms of one core in pieces of 320 columns, and 6.5 in such of 384, but [1568,2304] by
 [2304,256] 1.45 in whole rows, and 1.80 in halves. Longer rows have too few columns: [1024,4096] by [4096,1024] takes
