@@ -128,7 +128,8 @@ class Driver:
         plan = self._plan
         shares_rhs = plan.packs_rhs and plan.row_units > 1 and not plan.holds_rhs
         is_shared = shares_rhs or (plan.packs_lhs and plan.column_units > 1 and plan.row_units == 1)
-        return self._stores_result and is_shared and plan.staging is None and plan.parts == 1 and plan.depth_units > 1
+        is_kept = self._stores_result or plan.keeps_sums
+        return is_kept and is_shared and plan.staging is None and plan.parts == 1 and plan.depth_units > 1
 
     @contextmanager
     def _each_piece(self) -> Iterator[tuple[Value, tuple[Value, Value]]]:
@@ -229,7 +230,7 @@ class Driver:
         plan, view, math = self._plan, self._plan.view, self._math
         part: Scalar = 0
         sums = None
-        if plan.parts > 1:
+        if self._layout.part:
             part, number = math.divide(number, plan.units), math.remainder(number, plan.units)
             sums = self._part(shared_memory(self._entry), math.add(math.multiply(number, plan.parts), part))
         block = math.divide(number, plan.row_units)

@@ -137,16 +137,15 @@ def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
         place += plan.rows * _up(plan.columns, plan.lanes) * size
     if stores_result:
         sums_line, sums_place = plan.view.line, 0
-    elif plan.parts > 1:
-        sums_line, sums_place = _up(plan.unit_columns, plan.lanes), 0
+    elif plan.parts > 1 or plan.keeps_sums:
+        sums_line, sums_place = _line_of_sums(plan, plan.unit_columns), 0
         parts_place, part = _up(plan.units * COUNTER_BYTES, _ALIGNMENT), plan.unit_rows * sums_line
     else:
         whole = plan.depth_units > 1
         rows = plan.unit_rows if whole else plan.rows
         columns = plan.unit_columns if whole else plan.tile_columns
         lines, line = (columns, rows) if turned else (rows, columns)
-        sums_line = _spread(line) if plan.numbers.in_matrices else _up(line, plan.lanes)
-        sums_place = place
+        sums_line, sums_place = _line_of_sums(plan, line), place
         place += _up(lines * sums_line * size, _ALIGNMENT)
     if turned:
         line = _up(plan.columns, plan.lanes)
@@ -359,11 +358,15 @@ def _operand(plan: DotPlan, *, left: bool, offset: int) -> OperandLayout:
     return OperandLayout(packing, outer, depth, panel, step, offset, end - offset, least_offset, stage)
 
 
+def _line_of_sums(plan: DotPlan, columns: int) -> int:
+    return _spread(columns) if plan.numbers.in_matrices else _up(columns, plan.lanes)
+
+
 def _spread(words: int) -> int:
     """The length of lines of so many words of which 32 begin at as many places in the nearest cache, evenly apart.
 
-    A line has twice an odd number of lines of the cache: of bf16, 2048 in each dimension take 6.6 ms so, and 7.5 where a
-    line has one more than its words.
+    A line has twice an odd number of lines of the cache: of bf16, 2048 in each dimension take two threads 6.6 ms so,
+    and 7.5 where a line has one more than its words.
     """
     return _up(words + 2 * MATRIX, 4 * MATRIX) - 2 * MATRIX
 
