@@ -16,6 +16,12 @@ from xlalite.backends.codegen.kernels.dot.next_product import next_product
 from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
 from xlalite.backends.codegen.kernels.dot.packers import pack
 from xlalite.backends.codegen.kernels.dot.part_packing import PartPacker
+from xlalite.backends.codegen.kernels.dot.piece_order import (
+    column_unit,
+    most_strip_columns,
+    row_unit,
+    strip_columns,
+)
 from xlalite.backends.codegen.kernels.dot.product import Piece, Product, TileArea
 from xlalite.backends.codegen.kernels.dot.tile import TileBuilder
 from xlalite.backends.codegen.kernels.dot.tile_choice import TileChoice
@@ -137,28 +143,20 @@ class Driver:
         fb, plan, math = self._fb, self._plan, self._math
         none = constant(I64, -1)
         with fb.carried_loop(self._entry.begin, self._entry.end, 1, [none, none]) as loop:
-            row = math.remainder(loop.index, plan.row_units)
-            column = self._column_unit(math.divide(loop.index, plan.row_units))
+            row = row_unit(math, plan, loop.index)
+            column = column_unit(math, plan, math.divide(loop.index, plan.row_units))
             now = (
                 self._place_of(plan.view.lhs, loop.index, plan.row_units, row),
                 self._place_of(plan.view.rhs, loop.index, plan.column_units, column),
             )
             is_new = tuple(fb.icmp("ne", one, before) for one, before in zip(now, loop.values, strict=True))
-            is_computed = fb.icmp("sge", math.value(row), math.value(column)) if plan.mirrors else None
+            is_square = plan.mirrors and not plan.in_strips
+            is_computed = fb.icmp("sge", math.value(row), math.value(column)) if is_square else None
             if is_computed is not None:  # nothing is packed for what is copied
                 now = fb.select(is_computed, now[0], none), fb.select(is_computed, now[1], none)
             with self._where(is_computed, is_always=False):
                 yield loop.index, (is_new[0], is_new[1])
             loop.yield_(*now)
-
-    def _column_unit(self, block: Scalar) -> Scalar:
-        """Which piece of the columns is next: of a mirrored product, one with many rows, then one with few."""
-        plan, math = self._plan, self._math
-        number = math.remainder(block, plan.column_units)
-        if not plan.mirrors:
-            return number
-        half, is_last = math.divide(number, 2), math.remainder(number, 2)
-        return math.add(half, math.multiply(is_last, math.subtract(plan.column_units - 1, math.multiply(half, 2))))
 
     def _place_of(self, matrix: Matrix, number: Scalar, units: int, unit: Scalar) -> Value:
         """What tells the parts of an operand apart; all products of a batch may have it in common."""
@@ -234,8 +232,9 @@ class Driver:
             part, number = math.divide(number, plan.units), math.remainder(number, plan.units)
             sums = self._part(shared_memory(self._entry), math.add(math.multiply(number, plan.parts), part))
         block = math.divide(number, plan.row_units)
-        row = math.multiply(math.remainder(number, plan.row_units), plan.unit_rows)
-        column = math.multiply(self._column_unit(block), plan.unit_columns)
+        strip = row_unit(math, plan, number)
+        row = math.multiply(strip, plan.unit_rows)
+        column = math.multiply(column_unit(math, plan, block), plan.unit_columns)
         product = math.divide(block, plan.column_units) if plan.view.batch_count > 1 else 0
         lhs: Scalar = view.lhs.origin
         rhs: Scalar = view.rhs.origin
@@ -254,7 +253,7 @@ class Driver:
                 row,
                 column,
                 math.piece(row, plan.unit_rows, view.m),
-                math.piece(column, plan.unit_columns, view.n),
+                strip_columns(math, plan, strip) if plan.in_strips else math.piece(column, plan.unit_columns, view.n),
             ),
             math.multiply(part, plan.part_depth),
             number,
@@ -284,7 +283,8 @@ class Driver:
         if self._plan.holds_rhs:
             self._seek_rhs(piece, start)
         source = piece.rhs if computed is None else partial(computed.compute, area.product)
-        self._packs_rhs.pack(self._layout.rhs, source, (area.column, area.width), (start, depth))
+        width = most_strip_columns(self._math, self._plan, piece.unit) if self._plan.in_strips else area.width
+        self._packs_rhs.pack(self._layout.rhs, source, (area.column, width), (start, depth))
 
     def _seek_rhs(self, piece: Piece, start: Scalar) -> None:
         """Turns to what is packed of a right operand from a term on."""

@@ -125,7 +125,7 @@ class DotPlan:
         staging: Which lines of an image each piece copies, with zeros around them, and reads then; None if the left
             operand is in memory as a whole. Its walks are those through such a copy.
         kept_parts: Into how many parts a right operand is packed that stays in scratch memory between calls; 0 if none.
-        mirrors: Whether pieces, which are squares, above the diagonal are copied from those below it.
+        mirrors: Whether pieces above the diagonal are copied from those below it; these are squares or strips.
         keeps_sums: Whether sums of all pieces are in memory while these take a piece of the depth after the other.
     """
 
@@ -196,6 +196,11 @@ class DotPlan:
     def parts(self) -> int:
         """Pieces along the depth that need not follow one another."""
         return max(1, -(-self.view.k // self.part_depth))
+
+    @property
+    def in_strips(self) -> bool:
+        """Whether pieces are strips of a mirrored product, from the first column to the diagonal."""
+        return self.mirrors and self.column_units == 1
 
     @property
     def row_step(self) -> int:
