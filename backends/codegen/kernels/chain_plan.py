@@ -126,7 +126,7 @@ def _planned(
     if shape is None:
         return Declined(f"not of the shape of the kind {kind.value}")
     is_dot = kind is KernelKind.DOT
-    kernel = plan_dot_kernel(own, shape, in_blocks=True) if is_dot else plan_row(own, shape)
+    kernel = plan_dot_kernel(own, shape, in_blocks=bool(known)) if is_dot else plan_row(own, shape)
     if isinstance(kernel, Declined):
         return kernel
     return Part(tuple(operands), tuple(roots), kernel_work(own.body, shape), kernel)

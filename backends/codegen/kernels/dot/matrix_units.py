@@ -32,6 +32,11 @@ _MANY_ROWS, _FEW_COLUMNS = 576, 64
 that go through rows, but 12 of [512,512] by [512,64] 310, and 290.
 """
 
+_MANY_RESULTS, _FEW_WORDS = 1 << 19, 16
+"""Results from which on so many words are enough, since whole lines of results are stored: [25088,64] by [64,256] takes
+two threads 0.65 ms so, and 1.6 in tiles that go through rows, but [512,64] by [64,512] 29 us, and 26.
+"""
+
 _WALKED_ROWS, _WALKED_BYTES, _WHOLE_BYTES = 32, 1 << 20, 1152 << 10
 """Rows of a piece whose tiles go through columns, and what is packed of these for many such pieces, or of all of them:
 1536 in each dimension take 5.5 ms of one core in pieces of 320 columns, and 6.5 in such of 384, but [1568,2304] by
@@ -55,12 +60,14 @@ _PART_CYCLES = 10_000.0
 def walked_words(view: DotView, words: int) -> int:
     """Of how many words of packed rows at a time tiles had better go through columns; 0 if they had not."""
     least_columns = _LEAST_COLUMNS if view.m < _MANY_ROWS else _FEW_COLUMNS
-    is_large = view.m >= _LEAST_ROWS and view.n >= least_columns and words >= _LEAST_WORDS
+    results = view.batch_count * view.m * view.n
+    least_words = _LEAST_WORDS if results < _MANY_RESULTS else _FEW_WORDS
+    is_large = view.m >= _LEAST_ROWS and view.n >= least_columns and words >= least_words
     if not is_large or view.seen is not None:
         return 0
     if words <= _WALKED_WORDS or view.n * words * BITS // 8 <= _WHOLE_BYTES:
         return words
-    if view.batch_count * view.m * view.n <= _MOST_SUMS:
+    if results <= _MOST_SUMS:
         return _part(words, -(-words // _WORDS_OF_STEP), MATRIX)
     return words if words <= MOST_WORDS else 0
 

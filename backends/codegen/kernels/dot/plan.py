@@ -245,7 +245,7 @@ def plan_dot(
         target: The machine.
         may_overlap: Whether sums may be stored twice.
         computing: Cycles to compute a vector of each operand; 0 for one in memory.
-        in_blocks: Whether blocks of rows follow one another that the second cache holds.
+        in_blocks: Whether blocks of rows of the left operand follow one another that the second cache holds.
     """
     view = view_of(dot)
     if any(computing):
@@ -320,10 +320,9 @@ def _in_matrices(view: DotView, numbers: Numbers, lanes: int, *, in_blocks: bool
         if depth:
             words_of_row = MATRIX if packs_lhs else words_of_rows(view, numbers)
             row_bytes = 0 if packs_lhs else view.lhs.outer.stride * representation(numbers.lhs).memory.size_bytes
-            tiling = matrix_tiling(replace(view, k=words), row_run, words_of_row, row_bytes)
-            packing = word_cycles(view, numbers, lanes, packs_lhs=packs_lhs, is_near=in_blocks)
             walks = packs_lhs and walked > 0
-            tiling = replace(tiling, rows=BLOCK) if walks else tiling
+            tiling = matrix_tiling(replace(view, k=words), row_run, words_of_row, row_bytes, walks=walks)
+            packing = word_cycles(view, numbers, lanes, packs_lhs=packs_lhs, is_near=in_blocks)
             yield _finished(Form.COLUMNS, view, numbers, lanes, tiling, packing, depth, row_run, walks=walks)
 
 
