@@ -13,7 +13,7 @@ from xlalite.hlo.types.dtype import DType
 from xlalite.passes.core.debug_options import DebugOptions
 
 BF16 = DType.BF16.numpy
-SIZES = [(64, 96, 48), (13, 33, 70), (5, 1700, 31), (100, 7, 100), (140, 2100, 33)]
+SIZES = [(64, 96, 48), (13, 33, 70), (5, 1700, 31), (100, 7, 100), (140, 2100, 33), (100, 4200, 97)]
 TURNED = [(False, False), (True, False), (False, True)]
 
 
