@@ -55,7 +55,7 @@ _ROWS_OF_PARTS = 128
 ms so, and 0.84 in pieces of rows.
 """
 
-_UNIT_CYCLES = 40_000.0
+_UNIT_CYCLES = 48_000.0
 """A piece is not divided into two that have less, since both pack an operand."""
 
 _PART_CYCLES = 10_000.0
