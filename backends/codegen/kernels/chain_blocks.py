@@ -8,8 +8,9 @@ from dataclasses import replace
 from xlalite.backends.codegen.arrays.index import row_major_strides
 from xlalite.backends.codegen.kernels.chain import ChainKernel, Head, Rows, Tail
 from xlalite.backends.codegen.kernels.chain_zeros import MASKED_COLUMNS, RowZeros
+from xlalite.backends.codegen.kernels.dot.computed_operand import computing_cycles
 from xlalite.backends.codegen.kernels.dot.kernel import DotKernel, dot_kernel
-from xlalite.backends.codegen.kernels.dot.plan import DotPlan
+from xlalite.backends.codegen.kernels.dot.plan import DotPlan, plan_dot
 from xlalite.backends.codegen.kernels.dot.tilings import Form
 from xlalite.backends.codegen.kernels.dot.transfer import operand_cycles
 from xlalite.backends.codegen.kernels.kernel import Declined, KernelRequest
@@ -142,6 +143,9 @@ class WholeChain:
         ahead, plan = columns_ahead(head.results[0], self.between.results), head.kernel.plan
         if ahead is None:
             return head
+        if plan.walks_columns:  # which packs rows for each piece of the columns
+            dot, target = head.kernel.dot, self.request.target
+            plan = plan_dot(dot, target, computing=computing_cycles(dot, target), in_blocks=True)
         columns = -(-MASKED_COLUMNS // plan.columns) * plan.columns
         plan = replace(plan, unit_columns=min(plan.unit_columns, columns))
         return replace(head, kernel=replace(head.kernel, plan=plan), ahead=ahead)
@@ -255,5 +259,6 @@ def _even(m: int, most: int, step: int) -> int:
 
 def _with_rows(kernel: DotKernel, rows: int) -> DotKernel:
     """The kernel whose pieces have so many rows, and all terms."""
-    plan = replace(kernel.plan, unit_rows=rows, overlaps=False, part_depth=kernel.plan.part_depth * kernel.plan.parts)
+    plan = replace(kernel.plan, unit_rows=rows, overlaps=False, keeps_sums=False)
+    plan = replace(plan, part_depth=plan.part_depth * plan.parts)
     return dot_kernel(kernel.request, kernel.dot, plan)

@@ -125,7 +125,8 @@ def _planned(
     shape = next((one for one in kernel_shapes(own.body) if one.kind is kind), None)
     if shape is None:
         return Declined(f"not of the shape of the kind {kind.value}")
-    kernel = plan_dot_kernel(own, shape) if kind is KernelKind.DOT else plan_row(own, shape)
+    is_dot = kind is KernelKind.DOT
+    kernel = plan_dot_kernel(own, shape, in_blocks=bool(known)) if is_dot else plan_row(own, shape)
     if isinstance(kernel, Declined):
         return kernel
     return Part(tuple(operands), tuple(roots), kernel_work(own.body, shape), kernel)

@@ -9,25 +9,29 @@ from functools import partial
 
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.computed_operand import ComputedOperand, is_computed_operand
-from xlalite.backends.codegen.kernels.dot.exponent_scan import exponent_scan
+from xlalite.backends.codegen.kernels.dot.exactness import Exactness
 from xlalite.backends.codegen.kernels.dot.finish import Area
 from xlalite.backends.codegen.kernels.dot.layout import OperandLayout, arguments_of
 from xlalite.backends.codegen.kernels.dot.next_product import next_product
 from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
 from xlalite.backends.codegen.kernels.dot.packers import pack
 from xlalite.backends.codegen.kernels.dot.part_packing import PartPacker
+from xlalite.backends.codegen.kernels.dot.piece_order import (
+    column_unit,
+    most_strip_columns,
+    row_unit,
+    strip_columns,
+)
 from xlalite.backends.codegen.kernels.dot.product import Piece, Product, TileArea
 from xlalite.backends.codegen.kernels.dot.tile import TileBuilder
 from xlalite.backends.codegen.kernels.dot.tile_choice import TileChoice
 from xlalite.backends.codegen.kernels.dot.tilings import Form
 from xlalite.backends.codegen.kernels.dot.view import Matrix
-from xlalite.backends.codegen.kernels.dot.words import is_exact
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
 from xlalite.backends.codegen.kernels.scratch import own_slot, shared_memory
 from xlalite.backends.codegen.llvm import (
     I8,
-    I32,
     I64,
     PTR,
     VOID,
@@ -86,6 +90,7 @@ class Driver:
         self._tiles = TileChoice(module, entry.fb, math, callee, plan, product.layout)
         self._packs_lhs = PartPacker(module, entry.fb, math, callee, plan, self._place)
         self._packs_rhs = PartPacker(module, entry.fb, math, callee, plan, self._rhs_place)
+        self._exactness = Exactness(module, entry.fb, math, callee, plan, product.layout)
         self._scratch: Value | None = None
         self._rhs_scratch: Value | None = None
         self._is_exact: Value | None = None
@@ -129,7 +134,8 @@ class Driver:
         plan = self._plan
         shares_rhs = plan.packs_rhs and plan.row_units > 1 and not plan.holds_rhs
         is_shared = shares_rhs or (plan.packs_lhs and plan.column_units > 1 and plan.row_units == 1)
-        return self._stores_result and is_shared and plan.staging is None and plan.parts == 1 and plan.depth_units > 1
+        is_kept = self._stores_result or plan.keeps_sums
+        return is_kept and is_shared and plan.staging is None and plan.parts == 1 and plan.depth_units > 1
 
     @contextmanager
     def _each_piece(self) -> Iterator[tuple[Value, tuple[Value, Value]]]:
@@ -137,28 +143,20 @@ class Driver:
         fb, plan, math = self._fb, self._plan, self._math
         none = constant(I64, -1)
         with fb.carried_loop(self._entry.begin, self._entry.end, 1, [none, none]) as loop:
-            row = math.remainder(loop.index, plan.row_units)
-            column = self._column_unit(math.divide(loop.index, plan.row_units))
+            row = row_unit(math, plan, loop.index)
+            column = column_unit(math, plan, math.divide(loop.index, plan.row_units))
             now = (
                 self._place_of(plan.view.lhs, loop.index, plan.row_units, row),
                 self._place_of(plan.view.rhs, loop.index, plan.column_units, column),
             )
             is_new = tuple(fb.icmp("ne", one, before) for one, before in zip(now, loop.values, strict=True))
-            is_computed = fb.icmp("sge", math.value(row), math.value(column)) if plan.mirrors else None
+            is_square = plan.mirrors and not plan.in_strips
+            is_computed = fb.icmp("sge", math.value(row), math.value(column)) if is_square else None
             if is_computed is not None:  # nothing is packed for what is copied
                 now = fb.select(is_computed, now[0], none), fb.select(is_computed, now[1], none)
             with self._where(is_computed, is_always=False):
                 yield loop.index, (is_new[0], is_new[1])
             loop.yield_(*now)
-
-    def _column_unit(self, block: Scalar) -> Scalar:
-        """Which piece of the columns is next: of a mirrored product, one with many rows, then one with few."""
-        plan, math = self._plan, self._math
-        number = math.remainder(block, plan.column_units)
-        if not plan.mirrors:
-            return number
-        half, is_last = math.divide(number, 2), math.remainder(number, 2)
-        return math.add(half, math.multiply(is_last, math.subtract(plan.column_units - 1, math.multiply(half, 2))))
 
     def _place_of(self, matrix: Matrix, number: Scalar, units: int, unit: Scalar) -> Value:
         """What tells the parts of an operand apart; all products of a batch may have it in common."""
@@ -230,12 +228,13 @@ class Driver:
         plan, view, math = self._plan, self._plan.view, self._math
         part: Scalar = 0
         sums = None
-        if plan.parts > 1:
+        if self._layout.part:
             part, number = math.divide(number, plan.units), math.remainder(number, plan.units)
             sums = self._part(shared_memory(self._entry), math.add(math.multiply(number, plan.parts), part))
         block = math.divide(number, plan.row_units)
-        row = math.multiply(math.remainder(number, plan.row_units), plan.unit_rows)
-        column = math.multiply(self._column_unit(block), plan.unit_columns)
+        strip = row_unit(math, plan, number)
+        row = math.multiply(strip, plan.unit_rows)
+        column = math.multiply(column_unit(math, plan, block), plan.unit_columns)
         product = math.divide(block, plan.column_units) if plan.view.batch_count > 1 else 0
         lhs: Scalar = view.lhs.origin
         rhs: Scalar = view.rhs.origin
@@ -254,7 +253,7 @@ class Driver:
                 row,
                 column,
                 math.piece(row, plan.unit_rows, view.m),
-                math.piece(column, plan.unit_columns, view.n),
+                strip_columns(math, plan, strip) if plan.in_strips else math.piece(column, plan.unit_columns, view.n),
             ),
             math.multiply(part, plan.part_depth),
             number,
@@ -276,32 +275,21 @@ class Driver:
                 self._packs_lhs.pack(layout.lhs, source, (self._first_row(piece), area.height), (start, depth))
         elif layout.lhs.least_offset is not None:
             with self._where(is_new[0], is_always=is_lhs_new):
-                self._scan(piece, start, depth, layout.lhs.least_offset)
+                place = self._place(layout.lhs.least_offset)
+                self._exactness.scan(piece, self._first_row(piece), start, depth, place)
 
     def _pack_rhs(self, piece: Piece, start: Scalar, depth: Scalar) -> None:
         area, computed = piece.area, self._computed_rhs
         if self._plan.holds_rhs:
             self._seek_rhs(piece, start)
         source = piece.rhs if computed is None else partial(computed.compute, area.product)
-        self._packs_rhs.pack(self._layout.rhs, source, (area.column, area.width), (start, depth))
+        width = most_strip_columns(self._math, self._plan, piece.unit) if self._plan.in_strips else area.width
+        self._packs_rhs.pack(self._layout.rhs, source, (area.column, width), (start, depth))
 
     def _seek_rhs(self, piece: Piece, start: Scalar) -> None:
         """Turns to what is packed of a right operand from a term on."""
         number = self._math.divide(self._math.subtract(start, piece.start), self._plan.unit_depth)
         self._rhs_scratch = self._place(self._math.multiply(number, self._layout.rhs.size_bytes))
-
-    def _scan(self, piece: Piece, start: Scalar, depth: Scalar, least_offset: int) -> None:
-        """Finds the least exponent of all that lies between the first and the last element of a left operand's part."""
-        fb, plan, math, area = self._fb, self._plan, self._math, piece.area
-        matrix, memory = plan.view.lhs, representation(plan.numbers.lhs).memory
-        row = self._first_row(piece)
-        first = math.add(matrix.outer.place(math, row), matrix.depth.place(math, start))
-        ends = math.subtract(math.add(row, area.height), 1), math.subtract(math.add(start, depth), 1)
-        last = math.add(matrix.outer.place(math, ends[0]), matrix.depth.place(math, ends[1]))
-        scan = exponent_scan(self._module, plan.lanes)
-        count = math.value(math.add(math.subtract(last, first), 1))
-        found = fb.call_pointer(self._callee(scan), I32, (math.address(memory, piece.lhs, first), count))
-        fb.store(found, self._place(least_offset), 4)
 
     def _where(self, condition: Value | None, *, is_always: bool) -> AbstractContextManager[None]:
         """A branch, but where a condition always holds and the code is for these sizes alone."""
@@ -352,7 +340,7 @@ class Driver:
             a = self._address(a_type, piece.lhs, view.lhs, self._first_row(piece), start)
         if layout.lhs.least_offset is not None and layout.rhs.least_offset is not None:
             places = self._place(layout.lhs.least_offset), self._rhs_place(layout.rhs.least_offset)
-            self._is_exact = is_exact(self._fb, *(self._fb.load(I32, place, 4) for place in places))
+            self._is_exact = self._exactness.of(piece, start, places, self._place(0))
         with ExitStack() as loops:
             if not plan.rows_outside:
                 column, width, panel = loops.enter_context(self._columns(piece, b_type, b))

@@ -66,8 +66,8 @@ _FAR_BYTES = 256
 """How far ahead arrays are fetched that operands are computed of, a few columns of each row at a time."""
 
 
-def plan_dot_kernel(request: KernelRequest, shape: KernelShape) -> DotKernel | Declined:
-    """The kernel that computes a product in tiles."""
+def plan_dot_kernel(request: KernelRequest, shape: KernelShape, *, in_blocks: bool = False) -> DotKernel | Declined:
+    """The kernel that computes a product in tiles; perhaps in blocks of rows that the second cache holds."""
     body = request.body
     dot, *others = filter(is_matrix_product, body.instructions)
     if others:
@@ -83,7 +83,8 @@ def plan_dot_kernel(request: KernelRequest, shape: KernelShape) -> DotKernel | D
     if any(body.parameters[number] in read for _, number in request.in_place):
         return Declined("a result lies in the memory of the product's operand")
     computing = computing_cycles(dot, request.target)
-    plan = plan_dot(dot, request.target, may_overlap=results_of(body) == (dot,), computing=computing)
+    is_alone = results_of(body) == (dot,)
+    plan = plan_dot(dot, request.target, may_overlap=is_alone, computing=computing, in_blocks=in_blocks)
     if not _pads_image(dot):
         return dot_kernel(request, dot, _in_pieces(plan, dot, request))
     from xlalite.backends.codegen.kernels.dot.image_lines import plan_with_lines

@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from xlalite.backends.codegen.arrays.types import representation
-from xlalite.backends.codegen.kernels.dot.matrix_units import MOST_WORDS, WHOLE_WORDS, matrix_units, walks_columns
+from xlalite.backends.codegen.kernels.dot.matrix_units import MOST_WORDS, WHOLE_WORDS, matrix_units, walked_words
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers, in_words, numbers_of
 from xlalite.backends.codegen.kernels.dot.reading import (
     LEAST_RUN,
@@ -41,6 +41,7 @@ from xlalite.backends.codegen.kernels.dot.transfer import (
     fetch_cycles,
     is_far,
     operand_cycles,
+    word_cycles,
 )
 from xlalite.backends.codegen.kernels.dot.units import (
     MAX_PACKED_ELEMENTS,
@@ -63,12 +64,6 @@ if TYPE_CHECKING:
 
 _MOST_WORDS = 768
 """Words of a row that are packed at a time."""
-
-_PUT_TOGETHER = 2.0
-"""How many times as long it takes to pack a vector of words."""
-
-_SCAN = 3.0
-"""Cycles to look at the exponents of a vector."""
 
 _WHOLE = 2.0
 """How many times as long a multiplication with addition of integers takes."""
@@ -130,7 +125,8 @@ class DotPlan:
         staging: Which lines of an image each piece copies, with zeros around them, and reads then; None if the left
             operand is in memory as a whole. Its walks are those through such a copy.
         kept_parts: Into how many parts a right operand is packed that stays in scratch memory between calls; 0 if none.
-        mirrors: Whether pieces, which are squares, above the diagonal are copied from those below it.
+        mirrors: Whether pieces above the diagonal are copied from those below it; these are squares or strips.
+        keeps_sums: Whether sums of all pieces are in memory while these take a piece of the depth after the other.
     """
 
     form: Form
@@ -159,6 +155,7 @@ class DotPlan:
     staging: Staging | None = None
     kept_parts: int = 0
     mirrors: bool = False
+    keeps_sums: bool = False
 
     @property
     def packed_elements(self) -> int:
@@ -201,6 +198,11 @@ class DotPlan:
         return max(1, -(-self.view.k // self.part_depth))
 
     @property
+    def in_strips(self) -> bool:
+        """Whether pieces are strips of a mirrored product, from the first column to the diagonal."""
+        return self.mirrors and self.column_units == 1
+
+    @property
     def row_step(self) -> int:
         """Rows of which those of a piece are a multiple; tiles in registers of matrices have any number."""
         if self.row_run < self.view.m:
@@ -217,6 +219,8 @@ class DotPlan:
         """Whether a right operand is packed for all pieces along the depth at once, so that pieces of rows share it."""
         if not self.packs_rhs or self.depth_units == 1 or self.row_units == 1 or self.in_steps or self.kept_parts:
             return False
+        if self.keeps_sums:
+            return False
         words = self.unit_columns * -(-self.part_depth // self.numbers.word)
         return words * self.numbers.kept.size_bytes <= _HELD_BYTES
 
@@ -232,6 +236,7 @@ def plan_dot(
     *,
     may_overlap: bool = False,
     computing: tuple[float, float] = (0.0, 0.0),
+    in_blocks: bool = False,
 ) -> DotPlan:
     """The cheapest plan for a dot, or for a convolution that has a view.
 
@@ -240,6 +245,7 @@ def plan_dot(
         target: The machine.
         may_overlap: Whether sums may be stored twice.
         computing: Cycles to compute a vector of each operand; 0 for one in memory.
+        in_blocks: Whether blocks of rows of the left operand follow one another that the second cache holds.
     """
     view = view_of(dot)
     if any(computing):
@@ -250,23 +256,23 @@ def plan_dot(
     numbers = in_words(numbers, target, lambda terms: all(one.is_single or one.run % terms == 0 for one in walks))
     if view.n == 1 and view.m > 1:
         # A column is a row that lies otherwise.
-        return replace(_plan(view.swapped(), _swapped(numbers), target, may_overlap), flipped=True)
-    return _plan(view, numbers, target, may_overlap)
+        return replace(_plan(view.swapped(), _swapped(numbers), target, may_overlap, in_blocks), flipped=True)
+    return _plan(view, numbers, target, may_overlap, in_blocks)
 
 
 @cache
-def _plan(view: DotView, numbers: Numbers, target: TargetInfo, may_overlap: bool) -> DotPlan:
+def _plan(view: DotView, numbers: Numbers, target: TargetInfo, may_overlap: bool, in_blocks: bool) -> DotPlan:
     lanes = target.lanes(numbers.kept.bits)
     if _is_stream(view, numbers, lanes, target):
         return _stream(view, replace(numbers, words=None), lanes, target)
     if numbers.word > 1:
         if numbers.in_matrices:
-            choices = [*_in_matrices(view, numbers, lanes)]
+            choices = [*_in_matrices(view, numbers, lanes, in_blocks=in_blocks)]
         else:
             choices = [_in_words(view, numbers, lanes, target)]
         if numbers.kept.is_float or view.m <= FEW_ROWS:
             # Integers that are used often are never quicker one by one.
-            choices.append(_plan(view, replace(numbers, words=None), target, may_overlap))
+            choices.append(_plan(view, replace(numbers, words=None), target, may_overlap, in_blocks))
         return min(choices, key=lambda plan: plan.cycles)
     plans = [*_outer(Form.COLUMNS, view, numbers, lanes, target, may_overlap=may_overlap)]
     looked_up = view.looked_up() if numbers.is_direct(numbers.rhs) else None
@@ -297,41 +303,27 @@ def _in_words(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -
     of_words = replace(view, k=-(-view.k // word))
     tilings = outer_tilings(Form.COLUMNS, of_words, lanes, target, view.m, 0, depth // word, packs_lhs=True)
     best = best_tiling(tilings)
-    packing = _packing_of_words(view, numbers, lanes, packs_lhs=True)
+    packing = word_cycles(view, numbers, lanes, packs_lhs=True)
     return _finished(Form.COLUMNS, view, numbers, lanes, best, packing, depth, view.m)
 
 
-def _in_matrices(view: DotView, numbers: Numbers, lanes: int) -> Iterator[DotPlan]:
+def _in_matrices(view: DotView, numbers: Numbers, lanes: int, *, in_blocks: bool) -> Iterator[DotPlan]:
     """Both operands in words that registers of matrices hold; the left one packed, and where it lies, if they may."""
-    row = numbers.word * MATRIX
-    most = WHOLE_WORDS if view.m > 4 * BLOCK and view.k <= WHOLE_WORDS * numbers.word else MOST_WORDS
-    pieces = max(-(-view.k // (most * numbers.word)), 1)
+    row, words = numbers.word * MATRIX, -(-view.k // numbers.word)
+    most = WHOLE_WORDS if view.m > 4 * BLOCK and words <= WHOLE_WORDS else MOST_WORDS
+    pieces = max(-(-words // most), 1)
     depth = max(-(-view.k // (pieces * row)) * row if pieces > 1 else view.k, 1)
-    depths = {True: (depth, view.m), False: (depth_of_rows(view, numbers, depth), view.lhs.outer.run)}
+    walked = 0 if in_blocks else walked_words(view, words)
+    packed_depth = min(walked * numbers.word, view.k) if walked else depth
+    depths = {True: (packed_depth, view.m), False: (depth_of_rows(view, numbers, depth), view.lhs.outer.run)}
     for packs_lhs, (depth, row_run) in depths.items():
         if depth:
-            words = MATRIX if packs_lhs else words_of_rows(view, numbers)
+            words_of_row = MATRIX if packs_lhs else words_of_rows(view, numbers)
             row_bytes = 0 if packs_lhs else view.lhs.outer.stride * representation(numbers.lhs).memory.size_bytes
-            tiling = matrix_tiling(replace(view, k=-(-view.k // numbers.word)), row_run, words, row_bytes)
-            packing = _packing_of_words(view, numbers, lanes, packs_lhs=packs_lhs)
-            walks = packs_lhs and depth >= view.k and walks_columns(view, -(-depth // numbers.word))
-            tiling = replace(tiling, rows=BLOCK) if walks else tiling
+            walks = packs_lhs and walked > 0
+            tiling = matrix_tiling(replace(view, k=words), row_run, words_of_row, row_bytes, walks=walks)
+            packing = word_cycles(view, numbers, lanes, packs_lhs=packs_lhs, is_near=in_blocks)
             yield _finished(Form.COLUMNS, view, numbers, lanes, tiling, packing, depth, row_run, walks=walks)
-
-
-def _packing_of_words(view: DotView, numbers: Numbers, lanes: int, *, packs_lhs: bool) -> OperandCycles:
-    words = -(-view.k // numbers.word)
-    turns = numbers.in_matrices
-    lhs = (
-        _PUT_TOGETHER * operand_cycles(view.lhs, view.m, words, lanes, is_direct=True, turns=turns)
-        if packs_lhs
-        else 0.0
-    )
-    rhs = _PUT_TOGETHER * operand_cycles(view.rhs, view.n, words, lanes, is_direct=True)
-    # Of what is not packed, somebody has to find how small its numbers are.
-    is_scanned = not packs_lhs and numbers.widened is not None
-    scanned = view.lhs.outer.span + view.lhs.depth.span if is_scanned else 0
-    return OperandCycles(lhs, rhs, _SCAN * scanned / (lanes * numbers.word))
 
 
 def _is_stream(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> bool:
@@ -459,8 +451,8 @@ def _finished(
     again = packed_again(packing, down, across)
     cycles = tiling.cycles + packing.lhs + packing.rhs + again + packing.lhs_fetch * across
     if walks or shares_steps:
-        # Of many pieces of rows, those of a thread share what is packed.
-        cycles -= packing.rhs * max(down - 2, 0)
+        # Of many pieces of rows, those of a thread share what is packed; all of them if others have other columns.
+        cycles -= packing.rhs * max(down - (1 if walks and across > 1 else 2), 0)
     return DotPlan(
         form,
         view,
@@ -480,6 +472,7 @@ def _finished(
         walks_columns=walks,
         overlaps=tiling.overlaps,
         shares_packed=again > PACKED_AGAIN * tiling.cycles,
+        keeps_sums=walks and parts == 1 and unit_depth < view.k,
     )
 
 

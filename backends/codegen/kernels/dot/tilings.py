@@ -73,6 +73,9 @@ of 512 terms 680 instead of 530, but of 480 as long.
 _CALL = 200.0
 """Cycles to shape registers of matrices, twice, and to let them go."""
 
+_STORED, _STORED_IN_LINES = 8.0, 4.0
+"""Cycles to store a row of a register of sums and to make results of it, a few columns at a time or many."""
+
 _FEWER_ROWS = 0.01
 """Speed that tiles of fewer rows lose, about, if these divide all rows."""
 
@@ -219,10 +222,10 @@ def inner_tilings(view: DotView, lanes: int, target: TargetInfo) -> Iterator[Til
         yield Tiling(rows, columns, chains, work * (1 + VARIANT * (len(pieces) - 1)))
 
 
-def matrix_tiling(view: DotView, row_run: int, words: int, row_bytes: int) -> Tiling:
+def matrix_tiling(view: DotView, row_run: int, words: int, row_bytes: int, *, walks: bool) -> Tiling:
     """The tile in registers of matrices, whose rows have some words; the depth is in words, and rows lie in runs.
 
-    Rows of a run are some bytes apart; 0 if they are packed.
+    Rows of a run are some bytes apart; 0 if they are packed. Whole panels of columns follow one another if it `walks`.
     """
     rows = -(-row_run // -(-row_run // _MATRIX_ROWS))
     rows = rows if rows == row_run else -(-rows // BLOCK) * BLOCK
@@ -232,8 +235,9 @@ def matrix_tiling(view: DotView, row_run: int, words: int, row_bytes: int) -> Ti
     calls = -(-row_run // rows) * -(-view.n // columns)
     is_spread = row_bytes >= _SPREAD_BYTES or (row_bytes > 0 and row_bytes % _SHARED_BYTES == 0)
     slowness = 1 + _SPREAD * is_spread
-    work = panels * (step * steps * slowness + 2 * row_run) + calls * _CALL
-    return Tiling(rows, columns, 1, float(work * (view.m // row_run)))
+    stored = _STORED_IN_LINES if walks else _STORED
+    work = panels * (step * steps * slowness + stored * row_run) + calls * _CALL
+    return Tiling(BLOCK if walks else rows, columns, 1, work * (view.m // row_run))
 
 
 def _pieces(

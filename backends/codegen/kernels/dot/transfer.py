@@ -23,6 +23,12 @@ _CROWDED, _FETCH_CROWDED = 1024, 12.0
 cycles that a vector takes more then.
 """
 
+_PUT_TOGETHER = 2.0
+"""How many times as long it takes to pack a vector of words."""
+
+_SCAN, _FETCH_AND_SCAN = 3.0, 8.0
+"""Cycles to look at the exponents of a vector, near and from the last cache."""
+
 PACKED_ROWS = 64
 """Rows for which packing the right operand pays even where it stays in the second cache as it lies; with fewer, a
 product waits for one that comes from behind that cache.
@@ -67,6 +73,19 @@ def operand_cycles(
     if not turns and along.is_contiguous and across.stride and across.stride % _CROWDED == 0 and extent * terms >= _FAR:
         more += _FETCH_CROWDED
     return packing_cycles(extent * terms, lanes, along, across) + more * vectors
+
+
+def word_cycles(
+    view: DotView, numbers: Numbers, lanes: int, *, packs_lhs: bool, is_near: bool = False
+) -> OperandCycles:
+    """Cycles to pack the right operand in words, and the left one; or to find how small its numbers are."""
+    words = -(-view.k // numbers.word)
+    rhs = _PUT_TOGETHER * operand_cycles(view.rhs, view.n, words, lanes, is_direct=True)
+    if packs_lhs:
+        lhs = operand_cycles(view.lhs, view.m, words, lanes, is_direct=True, turns=numbers.in_matrices)
+        return OperandCycles(_PUT_TOGETHER * lhs, rhs)
+    scanned = (view.lhs.outer.span + view.lhs.depth.span) / numbers.word if numbers.widened is not None else 0
+    return OperandCycles(0.0, rhs, scanned / lanes * (_SCAN if is_near or scanned < _FAR else _FETCH_AND_SCAN))
 
 
 def packing_cycles(elements: int, lanes: int, along: Walk, across: Walk) -> float:

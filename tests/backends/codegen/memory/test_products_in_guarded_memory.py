@@ -114,8 +114,9 @@ def groups(sizes: Sequence[int]) -> Iterator[str]:
 
 def large_products() -> Iterator[str]:
     """Products that pack operands into scratch memory."""
+    sizes = (130, 300, 65), (65, 700, 129), (257, 129, 1), (2, 2050, 130), (259, 520, 275), (97, 2100, 291)
     for t in ("f32", "f64", "bf16", "s8"):
-        for m, k, n in ((130, 300, 65), (65, 700, 129), (257, 129, 1), (2, 2050, 130), (259, 520, 275)):
+        for m, k, n in sizes:
             attributes = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
             yield program(f"{t}[{m},{n}] dot(p0, p1), {attributes}", f"{t}[{m},{k}]", f"{t}[{k},{n}]")
             attributes = "lhs_contracting_dims={0}, rhs_contracting_dims={1}"
@@ -301,9 +302,9 @@ def test_overlapping_tiles_stay_in_their_arrays(run_guarded: Any, make_kernel: A
 
 def mirrored_products() -> Iterator[str]:
     """Products whose result is their own transposition, of a matrix that lies either way."""
-    for t, m, contracted in itertools.product(("f32", "f64", "s32"), (290, 385), (0, 1)):
+    for t, m, k, contracted in itertools.product(("f32", "f64", "s32"), (290, 385), (67, 601), (0, 1)):
         attributes = f"lhs_contracting_dims={{{contracted}}}, rhs_contracting_dims={{{contracted}}}"
-        yield program(f"{t}[{m},{m}] dot(p0, p0), {attributes}", f"{t}[{m},67]" if contracted else f"{t}[67,{m}]")
+        yield program(f"{t}[{m},{m}] dot(p0, p0), {attributes}", f"{t}[{m},{k}]" if contracted else f"{t}[{k},{m}]")
 
 
 def test_mirrored_products_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, product_isa: str) -> None:

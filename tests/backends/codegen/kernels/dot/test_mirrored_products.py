@@ -62,6 +62,20 @@ def test_bits_are_those_of_a_product_of_two_matrices(m: int, k: int, across: boo
         np.testing.assert_array_equal(executable(x, x, z), expected)
 
 
+@pytest.mark.parametrize(("m", "k", "batch", "after"), [(513, 600, 0, ""), (300, 700, 2, ""), (400, 1300, 0, SCALED)])
+def test_strips_share_the_columns_of_all(m: int, k: int, batch: int, after: str, rng: np.random.Generator) -> None:
+    """Those up to the diagonal, in steps along the depth; of each strip what is below is copied, once all is summed."""
+    after = after.format(m=m)
+    program = text(m, k, across=True, batch=batch, after=after)
+    x, _, z = arguments(program, rng)
+    expected = compiled(text(m, k, across=True, batch=batch, after=after, is_own=False))(x, x.copy(), z)
+    for threads in (1, 2, 5):
+        executable = compiled(program, threads)
+        assert is_mirrored(executable)
+        assert any(f"x{m}x" in str(decision.numbers.get("piece")) for decision in executable.decisions())
+        np.testing.assert_array_equal(executable(x, x, z), expected)
+
+
 @pytest.mark.parametrize("isa", ["AVX2", "SSE4_2"])
 def test_pieces_are_as_wide_as_the_target_likes(isa: str, rng: np.random.Generator) -> None:
     program = text(330, 70)

@@ -13,7 +13,7 @@ from xlalite.hlo.types.dtype import DType
 from xlalite.passes.core.debug_options import DebugOptions
 
 BF16 = DType.BF16.numpy
-SIZES = [(64, 96, 48), (13, 33, 70), (5, 1700, 31), (100, 7, 100), (140, 2100, 33)]
+SIZES = [(64, 96, 48), (13, 33, 70), (5, 1700, 31), (100, 7, 100), (140, 2100, 33), (100, 4200, 97)]
 TURNED = [(False, False), (True, False), (False, True)]
 
 
@@ -63,12 +63,17 @@ def test_rows_that_meet_many_columns(
 @pytest.mark.parametrize(
     ("sizes", "walks"),
     [
-        ((256, 256, 160), True),
+        ((96, 128, 96), True),
+        ((600, 128, 64), True),
         ((1024, 1024, 1024), True),
-        ((255, 1024, 1024), False),
-        ((1024, 1024, 159), False),
-        ((1024, 254, 1024), False),
-        ((1024, 4096, 1024), False),
+        ((95, 1024, 1024), False),
+        ((500, 1024, 95), False),
+        ((600, 1024, 63), False),
+        ((600, 126, 600), False),
+        ((1024, 32, 1024), True),
+        ((1024, 30, 1024), False),
+        ((1024, 4096, 1024), True),
+        ((8192, 8192, 8192), False),
     ],
 )
 def test_tiles_go_through_columns_where_these_stay_in_a_cache(sizes: tuple[int, int, int], *, walks: bool) -> None:
@@ -77,6 +82,32 @@ def test_tiles_go_through_columns_where_these_stay_in_a_cache(sizes: tuple[int, 
     )
     dot = parse(product(sizes, ("bf16", "bf16", "bf16"), (True, False))).entry_computation.root
     assert plan_dot(dot, target).walks_columns is walks
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-25])
+@pytest.mark.parametrize(("types", "ulps"), [("bf16 bf16 f32", 64), ("bf16 bf16 bf16", 2), ("s8 u8 s32", 0)])
+def test_sums_of_long_rows_are_kept(
+    check: Any, rng: np.random.Generator, types: str, ulps: float, scale: float
+) -> None:
+    """Of all pieces, while these take some terms after others; with work after the product, too."""
+    lhs, rhs, result = types.split()
+    sizes = (130, 2600 if lhs == "bf16" else 5200, 400)
+    text = product(sizes, (lhs, rhs, result))
+    plan = plan_dot(parse(text).entry_computation.root, TargetInfo.host())
+    if not plan.numbers.in_matrices:
+        pytest.skip("there are no registers of matrices")
+    assert plan.keeps_sums
+    after = f"""{text.replace("ROOT d", "d")[:-2]}
+  two = {result}[] constant(2)
+  twos = {result}[{sizes[0]},{sizes[2]}] broadcast(two), dimensions={{}}
+  ROOT r = {result}[{sizes[0]},{sizes[2]}] add(d, twos) }}"""
+    if lhs == "bf16":
+        arguments = [numbers(rng, sizes[:2], scale), numbers(rng, sizes[1:], scale)]
+    else:
+        arguments = [rng.integers(-128, 128, sizes[:2]).astype(np.int8), rng.integers(0, 256, sizes[1:]).astype("u1")]
+    for program in (text, after):
+        found = [check(program, *arguments, ulps=ulps, num_threads=threads)(*arguments) for threads in (1, 2, 5)]
+        np.testing.assert_array_equal(found[1:], [found[0]] * 2)
 
 
 @pytest.mark.parametrize("isa", ["", "AVX512_BF16"])
@@ -119,6 +150,18 @@ def test_sums_that_cancel_to_denormal_numbers(check: Any) -> None:
     a[:, 0], a[:, 50] = 2.0**-60 * 1.0078125, -(2.0**-60)
     b[0], b[50] = 2.0**-62, 2.0**-62
     check(product((64, 96, 48), ("bf16", "bf16", "f32")), a.astype(BF16), b.astype(BF16))
+
+
+@pytest.mark.parametrize("isa", ["", "AVX512_BF16"])
+@pytest.mark.parametrize("sizes", [(64, 8200, 512), (300, 8200, 192)])
+def test_denormal_sums_of_earlier_terms(check: Any, sizes: tuple[int, int, int], isa: str) -> None:
+    """Later terms, of which pairs are exact, are added to them."""
+    (m, k, n), debug = sizes, DebugOptions(cpu_max_isa=isa)
+    a, b = np.zeros((m, k), np.float32), np.zeros((k, n), np.float32)
+    a[:, 0], b[0] = 2.0**-70, 2.0**-70
+    a[:, k - 1] = 1
+    for threads in (1, 2):
+        check(product(sizes, ("bf16", "bf16", "f32")), a.astype(BF16), b.astype(BF16), debug=debug, num_threads=threads)
 
 
 def test_infinities_and_nan(check: Any, rng: np.random.Generator) -> None:
