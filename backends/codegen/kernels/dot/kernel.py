@@ -264,7 +264,7 @@ class DotKernel(Kernel):
         # those that add the sums of parts are written in vectors.
         entry.fb.is_as_written = only_calls
         entry.fb.is_strength_reduced = not only_calls
-        if only_calls and self.plan.parts == 1 and self._tile_steps >= _LONG_CALL_STEPS:
+        if only_calls and self._tile_steps >= _LONG_CALL_STEPS:
             entry.fb.only_calls()
         if self.plan.extent:
             Driver(module, entry, self._product, Scalars(entry.fb), lambda function: function, finisher.finish).emit()

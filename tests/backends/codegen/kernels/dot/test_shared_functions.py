@@ -65,6 +65,20 @@ def test_loops_around_calls_are_compiled_as_written_also_where_parts_are_added()
         assert AS_WRITTEN in kernel or BRIEF in kernel
 
 
+def test_loops_around_large_tiles_of_parts_are_not_optimised() -> None:
+    gradient = """HloModule m
+ENTRY e {
+  x = f32[8,58,58,64] parameter(0)
+  g = f32[8,56,56,64] parameter(1)
+  ROOT d = f32[3,3,64,64] convolution(x, g), window={size=56x56}, dim_labels=f01b_i01o->01bf
+}"""
+    options = CompileOptions(num_threads=2)
+    ir = get_backend("cpu").compile_to("llvm-before-optimizations", parse(gradient), options).text
+    (kernel,) = (one for one in ir.split(NEXT_MODULE) if re.search(r"^define .*@kernel\.d\(", one, re.MULTILINE))
+    assert "atomicrmw" in kernel
+    assert BRIEF in kernel
+
+
 @pytest.mark.parametrize("n", [61, 127, 512, 513, 525])
 def test_every_function_is_called(n: int) -> None:
     options = CompileOptions(num_threads=2)
