@@ -78,6 +78,8 @@ def plan_dot_kernel(request: KernelRequest, shape: KernelShape) -> DotKernel | D
         return Declined("a result differs from the product in size")
     if dot.shape.element_count == 0:
         return Declined("the product has no elements")
+    if any(operand.shape.element_count == 0 for operand in dot.operands):
+        return Declined("its sums have no terms")
     reason = why_no_numbers(dot) or _why_no_lines(dot) or why_not_computed(dot) or _why_gathered(request, dot)
     if reason is not None:
         return Declined(reason)

@@ -52,7 +52,7 @@ class _Arguments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OuterTile(Tile):
-    """A tile whose last vector may be partly used; both operands are in the type of sums.
+    """A tile whose last vector may be partly used; both operands are in the type of sums, of which there are terms.
 
     The strides of operands that lie as the program has them are arguments, so that products of all sizes share tiles;
     those of packed ones are known. b's is an argument where a's is known, too: that costs one register, and more
@@ -175,7 +175,7 @@ class OuterTile(Tile):
         sums = builder.zeros(count * self.chains)
         if self.has_runs:
             run = fb.smin(Scalars(fb).value(given.run), depth)
-            with fb.carried_loop(0, depth, run, [a, b, *sums]) as loop:
+            with fb.carried_loop(0, depth, run, [a, b, *sums], nonempty=True) as loop:
                 now, b, *later = self._run(builder, given, loop.values, run, count)
                 loop.yield_(Scalars(fb).address(builder.kept, now, given.jump), b, *later)
             a, b, *sums = loop.results
@@ -192,8 +192,7 @@ class OuterTile(Tile):
         fits = count + 2 * len(self._starts) < fb.module.target.vector_registers
         steps = 2 if self.in_pairs and fits else chains
         whole = fb.sub(depth, fb.urem(depth, chains)) if chains > 1 else depth
-        # Of what begins anew there are terms.
-        with fb.carried_loop(0, whole, steps, values, nonempty=self.begins_anew and chains == 1) as loop:
+        with fb.carried_loop(0, whole, steps, values, nonempty=chains == 1) as loop:
             now, later = loop.values[:2], list(loop.values[2:])
             for step in range(steps):
                 chain = step % chains
