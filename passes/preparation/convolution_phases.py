@@ -112,6 +112,12 @@ def _together(builder: Builder, attrs: ConvolutionAttrs, shape: Shape, lhs: Hand
     Result t is result u of phase p where t = d * u + p - shift, with a shift such that the first step is a whole one.
     """
     labels, window = attrs.dim_labels, attrs.window.dimensions
+    output = labels.kernel_output_feature
+    if rhs.dims[output] == 1:
+        # Phases go where the output feature is: nothing but elements of the kernel is moved if that is in front.
+        rhs = builder.reshape(rhs, (1, *rhs.dims[:output], *rhs.dims[output + 1 :]))
+        labels = replace(labels, kernel="o" + labels.kernel.replace("o", ""))
+        attrs = replace(attrs, dim_labels=labels)
     space, feature = labels.output_spatial, labels.output_feature
     groups = max(attrs.feature_group_count, attrs.batch_group_count)
     features = shape.dims[feature] // groups
