@@ -32,6 +32,7 @@ from xlalite.passes.normalization.unschedule import Unschedule
 from xlalite.passes.normalization.zero_sized import ZeroSizedElimination
 from xlalite.passes.preparation.complex_dot_expander import ComplexDotExpander
 from xlalite.passes.preparation.convolution_canonicalizer import ConvolutionCanonicalizer
+from xlalite.passes.preparation.convolution_kernel_order import ConvolutionKernelOrder
 from xlalite.passes.preparation.convolution_winograd import ConvolutionWinograd
 from xlalite.passes.preparation.flatten_call_graph import FlattenCallGraph
 from xlalite.passes.preparation.reduction_splitter import ReductionSplitter
@@ -61,6 +62,7 @@ PASSES: dict[str, type[HloPass]] = {
         ConditionalToSelect,
         ConstantFolding,
         ConvolutionCanonicalizer,
+        ConvolutionKernelOrder,
         ConvolutionWinograd,
         CopyInsertion,
         DeadCodeElimination,

@@ -66,11 +66,11 @@ class ConvolutionCanonicalizer(OpExpander):
         if not is_product and not _has_phases(instruction):
             return builder.op("convolution", (lhs, rhs), attrs, shape=instruction.shape)
         turned = [dim for dim, one in zip(labels.kernel_spatial, window, strict=True) if one.reversal and one.size > 1]
-        is_whole = is_product and all(one.lhs_dilate == 1 for one in window)
-        if turned and not (is_whole and reads_backwards(instruction)):
+        if turned and not (is_product and reads_backwards(instruction)):
             rhs = builder.reverse(rhs, turned)
             window = tuple(replace(one, reversal=False) for one in window)
-        if is_whole:
+            attrs = replace(attrs, window=Window(window))
+        if is_product and all(one.lhs_dilate == 1 for one in window):
             filled = padded(builder, attrs, lhs, window)
             return plain_convolution(builder, attrs, instruction.shape, filled, rhs, window)
         if not is_product:

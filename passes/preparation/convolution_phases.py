@@ -59,7 +59,7 @@ def plain_convolution(
 
 
 def without_holes(builder: Builder, attrs: ConvolutionAttrs, shape: Shape, lhs: Handle, rhs: Handle) -> Handle:
-    """The convolution, whose kernel is read forwards."""
+    """The convolution, whose kernel is read backwards only where it can be."""
     if _are_better_together(attrs, rhs):
         return _together(builder, attrs, shape, lhs, rhs)
     return phases_apart(builder, attrs, shape, lhs, rhs)
@@ -112,6 +112,12 @@ def _together(builder: Builder, attrs: ConvolutionAttrs, shape: Shape, lhs: Hand
     Result t is result u of phase p where t = d * u + p - shift, with a shift such that the first step is a whole one.
     """
     labels, window = attrs.dim_labels, attrs.window.dimensions
+    output = labels.kernel_output_feature
+    if rhs.dims[output] == 1:
+        # Phases go where the output feature is: nothing but elements of the kernel is moved if that is in front.
+        rhs = builder.reshape(rhs, (1, *rhs.dims[:output], *rhs.dims[output + 1 :]))
+        labels = replace(labels, kernel="o" + labels.kernel.replace("o", ""))
+        attrs = replace(attrs, dim_labels=labels)
     space, feature = labels.output_spatial, labels.output_feature
     groups = max(attrs.feature_group_count, attrs.batch_group_count)
     features = shape.dims[feature] // groups
@@ -169,14 +175,19 @@ def _window(step: _Steps, one: WindowDimension, size: int, count: int, shift: in
 
 
 def _kernel_of_phases(builder: Builder, attrs: ConvolutionAttrs, rhs: Handle, chosen: Sequence[_Steps]) -> Handle:
-    """The kernel of some steps; its output features are those of each phase, one after another, in each group."""
+    """The kernel of some steps; its output features are those of each phase, one after another, in each group.
+
+    Phases see the elements of a step in reverse order: in a kernel that is read backwards, in that of memory.
+    """
     labels, window = attrs.dim_labels, attrs.window.dimensions
     groups = max(attrs.feature_group_count, attrs.batch_group_count)
     starts, ends, dims = [0] * rhs.shape.rank, [*rhs.dims], [*rhs.dims]
-    for dim, step in zip(labels.kernel_spatial, chosen, strict=True):
-        starts[dim], ends[dim], dims[dim] = step.start, step.start + step.count * step.phases, step.count
+    for dim, step, one in zip(labels.kernel_spatial, chosen, window, strict=True):
+        starts[dim], ends[dim] = _read(one, step.start, step.start + step.count * step.phases)
+        dims[dim] = step.count
     apart: list[int] = []
     kept: list[int] = []
+    turned: list[int] = []
     phases = [0] * len(window)
     for dim, size in enumerate(dims):
         if dim == labels.kernel_output_feature:
@@ -190,8 +201,9 @@ def _kernel_of_phases(builder: Builder, attrs: ConvolutionAttrs, rhs: Handle, ch
             number = labels.kernel_spatial.index(dim)
             phases[number] = len(apart)
             apart.append(chosen[number].phases)
+            turned.append(len(apart) - (2 if window[number].reversal else 1))
     kernel = builder.reshape(builder.slice(rhs, starts, ends), apart)
-    several = [place for place in phases if apart[place] > 1]
+    several = [place for place in turned if apart[place] > 1]
     kernel = builder.reverse(kernel, several) if several else kernel
     kernel = builder.transpose(kernel, [*kept[: outputs + 1], *phases, *kept[outputs + 1 :]])
     dims[labels.kernel_output_feature] *= math.prod(step.phases for step in chosen)
@@ -224,13 +236,15 @@ def phases_apart(
         part[dim] = -(-count // _phase_count(one))
     found = []
     for chosen in product(*phases):
-        starts, ends, steps = [0] * rhs.shape.rank, [*rhs.dims], [1] * rhs.shape.rank
-        for dim, phase, one in zip(labels.kernel_spatial, chosen, window, strict=True):
-            starts[dim], steps[dim] = min(phase.start, one.size), phase.step
         windows = [phase.window for phase in chosen]
         if 0 in (one.size for one in windows):
             found.append(builder.broadcast(builder.constant(0, shape.dtype), part, ()))
             continue
+        starts, ends, steps = [0] * rhs.shape.rank, [*rhs.dims], [1] * rhs.shape.rank
+        for dim, phase, one in zip(labels.kernel_spatial, chosen, window, strict=True):
+            last = phase.start + (phase.window.size - 1) * phase.step
+            starts[dim], ends[dim] = _read(one, phase.start, last + 1)
+            steps[dim] = phase.step
         kernel = builder.slice(rhs, starts, ends, steps)
         found.append(plain_convolution(builder, attrs, shape.with_dims(part), filled, kernel, windows, wide))
     if _are_spread(attrs, shape):
@@ -248,6 +262,11 @@ def phases_apart(
         if count > 1:
             found = [_alternating(builder, found[i : i + count], dim) for i in range(0, len(found), count)]
     return builder.slice(found[0], (0,) * shape.rank, shape.dims)
+
+
+def _read(one: WindowDimension, start: int, end: int) -> tuple[int, int]:
+    """Where elements of a kernel lie, from one on and below another."""
+    return (one.size - end, one.size - start) if one.reversal else (start, end)
 
 
 def _are_spread(attrs: ConvolutionAttrs, shape: Shape) -> bool:
@@ -299,7 +318,7 @@ def _phase_count(one: WindowDimension) -> int:
 def _phase(one: WindowDimension, size: int, count: int, number: int) -> _Phase:
     d, phases = one.lhs_dilate, _phase_count(one)
     if d == 1:
-        return _Phase(0, 1, replace(one, reversal=False))
+        return _Phase(0, 1, one)
     step = d // math.gcd(d, one.rhs_dilate)
     place = number * one.stride - one.pad_low
     start = next((j for j in range(step) if (place + j * one.rhs_dilate) % d == 0), one.size)
@@ -307,7 +326,7 @@ def _phase(one: WindowDimension, size: int, count: int, number: int) -> _Phase:
     low = -((place + start * one.rhs_dilate) // d)
     stride, dilation = phases * one.stride // d, step * one.rhs_dilate // d
     high = (-(-count // phases) - 1) * stride + (seen - 1) * dilation + 1 - size - low
-    return _Phase(start, step, WindowDimension(seen, stride, low, high, rhs_dilate=dilation))
+    return _Phase(start, step, WindowDimension(seen, stride, low, high, 1, dilation, one.reversal))
 
 
 def _wide(windows: Sequence[Sequence[WindowDimension]]) -> list[WindowDimension]:

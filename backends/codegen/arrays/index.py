@@ -82,12 +82,10 @@ def _base_key(base: Base) -> object:
 
 def sum_of(a: Base, b: Base) -> Base:
     """The sum of two bases."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a + b
-    if b == 0:
-        return a
-    if a == 0:
-        return b
+    if isinstance(a, int):
+        a, b = b, a
+    if isinstance(b, int):
+        return a if b == 0 else a + b if isinstance(a, int) else _simplest(_terms(a), _number(a) + b)
     terms: dict[str, tuple[Value, int]] = {}
     for register, factor in (*_terms(a), *_terms(b)):
         before = terms.get(register.text, (register, 0))
@@ -202,7 +200,11 @@ class IndexMath:
 
     def add_constant(self, a: Position, offset: int) -> Position:
         """Sum with a number known now."""
-        return a if offset == 0 else self.add(a, Affine(offset))
+        if offset == 0 or isinstance(a, Lanes):
+            return a if offset == 0 else self.add(a, Affine(offset))
+        bounds = self.bounds(a)
+        moved = None if bounds is None else (bounds[0] + offset, bounds[1] + offset)
+        return Affine(sum_of(a.base, offset), a.step, moved, _spacing(a))
 
     def scale(self, a: Position, factor: int) -> Position:
         """Product with a number known now."""

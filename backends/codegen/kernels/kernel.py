@@ -77,6 +77,10 @@ class Kernel(ABC):
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Writes the function `void(ptr args, i64 begin, i64 end)` under a name."""
 
+    def announce(self, module: ModuleBuilder) -> None:
+        """Says what it can have in common with others, before any is written."""
+        return
+
     @property
     def shares_between_units(self) -> bool:
         """Whether units that follow one another share work if one task has them."""

@@ -241,7 +241,7 @@ class Emitter:
 
         A function that computes with vectors must not say so: among others, LLVM 22 aborts on some of their constants.
         """
-        self.is_brief = True
+        self.is_brief = self.is_strength_reduced = True  # which would be an optimisation
         self._header += self.module.attribute_reference(("noinline", "optnone"))
 
     def text(self) -> str:

@@ -23,6 +23,7 @@ class ModuleSymbols:
         target: what the code is for; math helpers ask it for FMA and the vector width.
         contract: the default of `function(contract=...)`: whether fadd, fsub and fmul may contract to FMA.
         pool: takes large constants and gives the names under which they are linked in, if there is one.
+        announced: what functions will have in common, said before any is written, by what it is common to.
     """
 
     def __init__(self, name: str, target: TargetInfo | None = None, *, contract: bool = True) -> None:
@@ -31,6 +32,7 @@ class ModuleSymbols:
         self.target = target if target is not None else TargetInfo.host()
         self.contract = contract
         self.pool: Callable[[bytes], str] | None = None
+        self.announced: dict[Hashable, Hashable] = {}
         self._symbols: dict[str, Function] = {}
         self._declarations: list[str] = []
         self._globals: list[str] = []

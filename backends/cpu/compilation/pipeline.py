@@ -21,6 +21,9 @@ ConvolutionWinograd = late("xlalite.passes.preparation.convolution_winograd:Conv
 ConvolutionCanonicalizer = late(
     "xlalite.passes.preparation.convolution_canonicalizer:ConvolutionCanonicalizer", "convolution"
 )
+ConvolutionKernelOrder = late(
+    "xlalite.passes.preparation.convolution_kernel_order:ConvolutionKernelOrder", "convolution"
+)
 ReductionSplitter = late("xlalite.passes.preparation.reduction_splitter:ReductionSplitter", "reduce")
 ConvolutionFeatureOrder = late(
     "xlalite.backends.codegen.kernels.dot.feature_order:ConvolutionFeatureOrder", "convolution"
@@ -71,6 +74,7 @@ def _until_fused(options: CompileOptions, target: TargetInfo) -> tuple[Stage, ..
         *needed,
         ComplexDotExpander(),
         *((ConvolutionWinograd(winograd),) if winograd else ()),
+        ConvolutionKernelOrder(),
         ConvolutionCanonicalizer(),
         ConvolutionFeatureOrder(target),
         ConvolutionFeaturePadding(target),

@@ -111,6 +111,7 @@ class _ModuleEmitter:
         steps = chain.from_iterable(self._chunks.of(module.entry_computation))
         by_kernels = [instruction for instruction in steps if instruction.opcode not in self._handlers]
         self._plans = StepPlans(KernelPlans(self._num_threads, self._module.target), assignment, by_kernels)
+        self._plans.announce(self._module)
 
     def emit(self) -> EmittedModule:
         self._loop_depth += 1

@@ -8,6 +8,7 @@ from functools import cached_property
 from xlalite.backends.codegen.kernels.kernel import Declined
 from xlalite.backends.codegen.kernels.kernel_body import kernel_body
 from xlalite.backends.codegen.kernels.planner import KernelPlan, KernelPlans
+from xlalite.backends.codegen.llvm import ModuleBuilder
 from xlalite.backends.cpu.emission.evaluated import why_evaluated
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -36,6 +37,14 @@ class StepPlans:
         """The steps are those of the entry computation that kernels may compute."""
         self._plans, self._assignment, self._entry_steps = plans, assignment, entry_steps
 
+    def announce(self, module: ModuleBuilder) -> None:
+        """Has convolutions say what they can have in common, if there are several."""
+        convolutions = [one for one in self._entry_steps if _holds_convolution(one)]
+        for one in convolutions if len(convolutions) > 1 else ():
+            plan = self.of(one)
+            if isinstance(plan, KernelPlan):
+                plan.kernel.announce(module)
+
     def of(
         self, instruction: HloInstruction, in_place: tuple[tuple[int, int], ...] | None = None
     ) -> KernelPlan | Declined:
@@ -63,6 +72,12 @@ class StepPlans:
         """How long the entry computation takes on one thread, about, told without plans: none is made in advance."""
         costs = CostAnalysis()
         return sum(costs.of_instruction(instruction).flops for instruction in self._entry_steps) / _FLOPS_PER_NS
+
+
+def _holds_convolution(instruction: HloInstruction) -> bool:
+    if instruction.opcode == "fusion":
+        return any(one.opcode == "convolution" for one in instruction.called_computations[0].instructions)
+    return instruction.opcode == "convolution"
 
 
 def _only_moves(body: HloComputation) -> bool:

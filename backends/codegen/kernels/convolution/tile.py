@@ -409,30 +409,18 @@ class Tile:
         if plan.per_vector and isinstance(offset.base, int):
             seen = number * one.stride + offset.base * one.rhs_dilate
         if (seen, feature) not in known:
-            place = self._without_holes(one, self._place(one, self._neighbour(number), offset))
-            known[seen, feature] = self._read(self._emitter(number), number, place, seen, offsets, feature, known)
+            known[seen, feature] = self._read(number, seen, offsets, feature, known)
         return known[seen, feature]
 
     def _read(
         self,
-        emitter: ElementEmitter,
         neighbour: int,
-        place: Position,
         seen: object,
         offsets: Mapping[int, Affine],
         feature: Affine,
         known: dict[object, Element],
     ) -> Element:
         plan, labels = self._plan, self._labels
-        index: dict[int, Position] = {}
-        result = self._index_of(neighbour)
-        for number, one in enumerate(self._attrs.window.dimensions):
-            dim = labels.input_spatial[number]
-            if number == plan.along:
-                index[dim] = place
-                continue
-            position = result[labels.output_spatial[number]]
-            index[dim] = self._without_holes(one, self._place(one, position, offsets[number]))
         batch = self._index[labels.output_batch]
         # Groups divide the features of the input, or its batch, each group having so many of them.
         by_batch = self._attrs.batch_group_count > 1
@@ -442,56 +430,58 @@ class Tile:
         if by_batch:
             grouped, other = other, grouped
             within, rest, size = batch, feature, self._convolution.shape.dims[labels.output_batch]
-        index[other] = rest
         has_few = plan.has_few_inputs and not by_batch and isinstance(feature.base, int)
         if plan.per_vector and (plan.outputs > 1 or has_few):
             key = seen, "groups", rest.base if isinstance(rest, Affine) and by_batch else None
-            return self._read_groups(place, key, index, grouped, within, size, known)
+            if key not in known:
+                known[key] = self._read_groups(self._pixel(neighbour, offsets) | {other: rest}, grouped, size)
+            return self._of_groups(known[key], within, size)
         group = self._math.divide(self._features, plan.outputs) if not plan.per_vector else self._features
-        index[grouped] = self._math.add(self._math.scale(group, size), within)
-        return self._inside(emitter, place, index)
+        place = self._math.add(self._math.scale(group, size), within)
+        return self._inside(self._emitter(neighbour), self._pixel(neighbour, offsets) | {other: rest, grouped: place})
 
-    def _inside(self, emitter: ElementEmitter, place: Position, index: Mapping[int, Position]) -> Element:
+    def _pixel(self, neighbour: int, offsets: Mapping[int, Affine]) -> dict[int, Position]:
+        """Where along each dimension of space what a neighbour sees at an offset lies."""
+        labels, result = self._labels, self._index_of(neighbour)
+        pixel: dict[int, Position] = {}
+        for number, one in enumerate(self._attrs.window.dimensions):
+            position = result[labels.output_spatial[number]]
+            position = self._neighbour(neighbour) if number == self._plan.along else position
+            place = self._place(one, position, offsets[number])
+            pixel[labels.input_spatial[number]] = self._without_holes(one, place)
+        return pixel
+
+    def _inside(self, emitter: ElementEmitter, index: Mapping[int, Position]) -> Element:
         """An element of the input in the type of sums, zero in the padding along dimensions of neighbours."""
         lhs, space = self._lhs, self._labels.input_spatial
         source = tuple(index[dim] for dim in range(lhs.shape.rank))
         masks = self._plan.masks and isinstance(source[-1], Affine) and source[-1].step == 1
         region = Region(emitter)
-        region.require_range(place, lhs.shape.dims[space[self._plan.along]], masks=masks)
-        if self._plan.across >= 0:
-            dim = space[self._plan.across]
-            region.require_range(index[dim], lhs.shape.dims[dim], masks=masks)
+        for number in (self._plan.along, self._plan.across):
+            if number >= 0:
+                region.require_range(index[space[number]], lhs.shape.dims[space[number]], masks=masks)
         element = region.choose(lhs, source, lambda: zero_element(lhs.shape.dtype, emitter.lanes))
         return emitter.spread(convert_element(emitter.fb, element, lhs.shape.dtype, self._kept))
 
-    def _read_groups(
-        self,
-        place: Position,
-        key: object,
-        index: dict[int, Position],
-        grouped: int,
-        within: Position,
-        size: int,
-        known: dict[object, Element],
-    ) -> Element:
-        """The elements of a vector of groups, each as often as it has output features."""
+    def _read_groups(self, index: dict[int, Position], grouped: int, size: int) -> Element:
+        """All elements of a vector of groups, whose number is that of a dimension."""
+        used = self._plan.per_vector * size
+        lanes = 1 << max(used - 1, 0).bit_length()
+        first = self._math.scale(self._vector, used) if self._plan.outputs > 1 else self._math.scale(self._first, size)
+        assert isinstance(first, Affine), "a vector's number is a scalar"
+        mask = None
+        if self._masks[0] is not None or lanes > used:
+            mask = lanes_below(self._entry.fb, first.base, self._lhs.shape.dims[grouped], lanes)
+        return self._inside(self._entry.emitter(lanes, mask), index | {grouped: Affine(first.base, 1)})
+
+    def _of_groups(self, element: Element, within: Position, size: int) -> Element:
+        """An element of each group of a vector, as often as the group has output features."""
         plan, fb = self._plan, self._entry.fb
         assert isinstance(within, Affine), "features of a group are spelt out"
         assert isinstance(within.base, int) or size == 1, "features of a group are spelt out"
-        used = plan.per_vector * size
-        lanes = 1 << max(used - 1, 0).bit_length()
-        if key not in known:
-            first = self._math.scale(self._vector, used) if plan.outputs > 1 else self._math.scale(self._first, size)
-            assert isinstance(first, Affine), "a vector's number is a scalar"
-            mask = None
-            if self._masks[0] is not None or lanes > used:
-                mask = lanes_below(fb, first.base, self._lhs.shape.dims[grouped], lanes)
-            index[grouped] = Affine(first.base, 1)
-            known[key] = self._inside(self._entry.emitter(lanes, mask), place, index)
-        element = known[key]
         at = within.base if isinstance(within.base, int) and size > 1 else 0
         order = [min(lane // plan.outputs, plan.per_vector - 1) * size + at for lane in range(plan.lanes)]
-        if lanes == 1:
+        if plan.per_vector * size == 1:
             return self._emitter(0).spread(element)
         if isinstance(element, tuple):
             return fb.shuffle(element[0], None, order), fb.shuffle(element[1], None, order)

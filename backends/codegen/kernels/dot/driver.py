@@ -27,6 +27,7 @@ from xlalite.backends.codegen.kernels.dot.tile import TileBuilder
 from xlalite.backends.codegen.kernels.dot.tile_choice import TileChoice
 from xlalite.backends.codegen.kernels.dot.tilings import Form
 from xlalite.backends.codegen.kernels.dot.view import Matrix
+from xlalite.backends.codegen.kernels.dot.walk import Walk
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
 from xlalite.backends.codegen.kernels.scratch import own_slot, shared_memory
@@ -258,6 +259,7 @@ class Driver:
             math.multiply(part, plan.part_depth),
             number,
             sums,
+            0 if is_staged else row,
         )
 
     def _pack(self, piece: Piece, start: Scalar, depth: Scalar, is_new: tuple[Value | None, Value | None]) -> None:
@@ -272,11 +274,11 @@ class Driver:
         if plan.packs_lhs:
             source = piece.lhs if self._computed_lhs is None else partial(self._computed_lhs.compute, area.product)
             with self._where(is_new[0], is_always=is_lhs_new):
-                self._packs_lhs.pack(layout.lhs, source, (self._first_row(piece), area.height), (start, depth))
+                self._packs_lhs.pack(layout.lhs, source, (piece.first_row, area.height), (start, depth))
         elif layout.lhs.least_offset is not None:
             with self._where(is_new[0], is_always=is_lhs_new):
                 place = self._place(layout.lhs.least_offset)
-                self._exactness.scan(piece, self._first_row(piece), start, depth, place)
+                self._exactness.scan(piece, piece.first_row, start, depth, place)
 
     def _pack_rhs(self, piece: Piece, start: Scalar, depth: Scalar) -> None:
         area, computed = piece.area, self._computed_rhs
@@ -331,20 +333,23 @@ class Driver:
         elif view.rhs.looked_up:
             b = math.address(PTR, self._places(b_type, piece.rhs, view.rhs, layout.rhs), start)
         else:
-            b = self._address(b_type, piece.rhs, view.rhs, piece.area.column, start)
+            b = self._address(b_type, piece.rhs, view.rhs.depth, start)
+            b = self._address(b_type, b, view.rhs.outer, piece.area.column)
         if plan.packs_lhs:
             a_type, a = numbers.kept, self._place(layout.lhs.offset)
         elif view.lhs.looked_up:
             a = math.address(PTR, self._places(a_type, piece.lhs, view.lhs, layout.lhs), start)
         else:
-            a = self._address(a_type, piece.lhs, view.lhs, self._first_row(piece), start)
+            a = self._address(a_type, piece.lhs, view.lhs.depth, start)
+            if plan.row_run == view.m:
+                a = self._address(a_type, a, view.lhs.outer, piece.first_row)
         if layout.lhs.least_offset is not None and layout.rhs.least_offset is not None:
             places = self._place(layout.lhs.least_offset), self._rhs_place(layout.rhs.least_offset)
             self._is_exact = self._exactness.of(piece, start, places, self._place(0))
         with ExitStack() as loops:
             if not plan.rows_outside:
                 column, width, panel = loops.enter_context(self._columns(piece, b_type, b))
-            row, height, line = loops.enter_context(self._rows(piece, start, a_type, a))
+            row, height, line = loops.enter_context(self._rows(piece, a_type, a))
             if plan.rows_outside:
                 column, width, panel = loops.enter_context(self._columns(piece, b_type, b))
             tile = TileArea(Area(piece.area.product, row, column, height, width), start, depth)
@@ -364,13 +369,13 @@ class Driver:
             yield column, math.piece(column, columns, piece.area.width), place
 
     @contextmanager
-    def _rows(self, piece: Piece, start: Scalar, memory: Type, a: Value) -> Iterator[tuple[Scalar, Scalar, Value]]:
+    def _rows(self, piece: Piece, memory: Type, a: Value) -> Iterator[tuple[Scalar, Scalar, Value]]:
         """The rows of each tile: the first one in the piece, how many, and where they lie."""
         plan, view, math = self._plan, self._plan.view, self._math
         with math.steps(piece.area.height, plan.row_run) as first:
             run = math.piece(first, plan.row_run, piece.area.height)
             if plan.row_run < view.m and not view.lhs.looked_up:
-                a = self._address(memory, piece.lhs, view.lhs, math.add(self._first_row(piece), first), start)
+                a = self._address(memory, a, view.lhs.outer, math.add(piece.first_row, first))
             stride = 0 if view.lhs.looked_up else self._layout.lhs.tile
             with math.steps_along(run, plan.rows, memory, a, stride) as (row, line):
                 height = math.piece(row, plan.rows, run)
@@ -379,14 +384,9 @@ class Driver:
                     height, line = plan.rows, math.address(memory, a, math.multiply(row, view.lhs.outer.stride))
                 yield math.add(first, row), height, line
 
-    def _first_row(self, piece: Piece) -> Scalar:
-        """The first row of a piece, counted from where the left operand that it reads begins."""
-        return 0 if self._plan.staging is not None else piece.area.row
-
-    def _address(self, memory: Type, base: Value, matrix: Matrix, outer: Scalar, depth: Scalar) -> Value:
-        """An element of a matrix that is read where it lies."""
-        math = self._math
-        return math.address(memory, base, math.add(matrix.outer.place(math, outer), matrix.depth.place(math, depth)))
+    def _address(self, memory: Type, base: Value, walk: Walk, position: Scalar) -> Value:
+        """A position behind the first one of a dimension that is read where it lies."""
+        return self._math.address(memory, base, walk.place(self._math, position))
 
     def _places(self, memory: Type, base: Value, matrix: Matrix, operand: OperandLayout) -> Value:
         """A table of where terms lie at the first position."""
@@ -430,7 +430,7 @@ class Driver:
         depth = math.divide(math.add(tile.depth, word - 1), word)
         first = math.add(piece.area.column, area.column)
         rows = plan.view.lhs
-        row_place = rows.outer.place(math, math.add(self._first_row(piece), area.row)) if rows.looked_up else 0
+        row_place = rows.outer.place(math, math.add(piece.first_row, area.row)) if rows.looked_up else 0
         given = map(math.value, arguments_of(plan, layout, row_place, first, area.width, area.height))
         if self._next is not None and self._after is not None:
             self._next.fetch(fb, math, plan, self._after, area)

@@ -46,8 +46,10 @@ class ConvolutionFeatureOrder(OpExpander):
             return False
         if not is_matrix_product(instruction) or why_no_numbers(instruction) is not None:
             return False
+        if in_words(numbers_of(instruction), self.target, lambda terms: True).word == 1:
+            return False
         plan = plan_dot(instruction, self.target)
-        if plan.numbers.word > 1 or in_words(numbers_of(instruction), self.target, lambda terms: True).word == 1:
+        if plan.numbers.word > 1:
             return False
         moved = (*(operand.shape for operand in instruction.operands), instruction.shape)
         vectors = sum(shape.element_count for shape in moved) / self.target.lanes(32)

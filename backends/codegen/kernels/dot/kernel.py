@@ -12,6 +12,8 @@ Long sums with few results are divided, too: each part has sums of its own, whic
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from xlalite.backends.codegen.kernels.ahead import Ahead
 from xlalite.backends.codegen.kernels.dot.computed_operand import computed_operands, computing_cycles, why_not_computed
 from xlalite.backends.codegen.kernels.dot.driver import Driver
@@ -22,6 +24,7 @@ from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
 from xlalite.backends.codegen.kernels.dot.pieces import plan_in_pieces
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan, plan_dot
 from xlalite.backends.codegen.kernels.dot.product import Product
+from xlalite.backends.codegen.kernels.dot.shared_tiles import announce_tiles, with_shared_tiles
 from xlalite.backends.codegen.kernels.dot.view import view_of
 from xlalite.backends.codegen.kernels.estimate import Work, bytes_read
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
@@ -76,6 +79,8 @@ def plan_dot_kernel(request: KernelRequest, shape: KernelShape, *, in_blocks: bo
         return Declined("a result differs from the product in size")
     if dot.shape.element_count == 0:
         return Declined("the product has no elements")
+    if any(operand.shape.element_count == 0 for operand in dot.operands):
+        return Declined("its sums have no terms")
     reason = why_no_numbers(dot) or _why_no_lines(dot) or why_not_computed(dot) or _why_gathered(request, dot)
     if reason is not None:
         return Declined(reason)
@@ -244,10 +249,17 @@ class DotKernel(Kernel):
         plan = self.plan
         return plan.rows * -(-plan.tile_columns // plan.lanes) * plan.unit_depth
 
+    def announce(self, module: ModuleBuilder) -> None:
+        """Says which tile it needs."""
+        announce_tiles(module, self.plan, self.layout)
+
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Walks over pieces of work."""
-        if self._is_long:
-            return self._call_of_driver(module, name)
+        kernel = replace(self, layout=with_shared_tiles(module, self.plan, self.layout))
+        return kernel._call_of_driver(module, name) if self._is_long else kernel._loops(module, name)
+
+    def _loops(self, module: ModuleBuilder, name: str) -> Function:
+        """Loops that are for this product alone."""
         ahead = Ahead(_FAR_BYTES if computed_operands(self.dot) else 0)
         entry = open_kernel(module, name, self.request, ahead=ahead)
         finisher = Finisher(entry, self.request.body, self.dot, self.plan, self.layout)
@@ -256,7 +268,7 @@ class DotKernel(Kernel):
         # those that add the sums of parts are written in vectors.
         entry.fb.is_as_written = only_calls
         entry.fb.is_strength_reduced = not only_calls
-        if only_calls and self.plan.parts == 1 and self._tile_steps >= _LONG_CALL_STEPS:
+        if only_calls and self._tile_steps >= _LONG_CALL_STEPS:
             entry.fb.only_calls()
         if self.plan.extent:
             Driver(module, entry, self._product, Scalars(entry.fb), lambda function: function, finisher.finish).emit()

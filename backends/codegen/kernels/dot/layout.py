@@ -100,6 +100,7 @@ class DotLayout:
             bytes; the parts follow one another.
         remembers: Whether the scratch memory begins with a byte for each piece of the result, which says whether words
             were right for all that was summed.
+        shared_tile: A tile that knows no more of this product than of others of the program; None if it shares none.
     """
 
     lhs: OperandLayout
@@ -114,6 +115,7 @@ class DotLayout:
     image_offset: int = 0
     kept_offset: int = 0
     remembers: bool = False
+    shared_tile: OuterTile | None = None
 
 
 def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
@@ -225,7 +227,8 @@ def _outer_tile(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Ou
     narrows = columns % plan.lanes > 0 and _has_masks(plan)
     looks_up_lhs = plan.view.lhs.looked_up
     knows_rows = looks_up_lhs or (plan.packs_lhs and layout.lhs.depth != 1) or layout.lhs.outer == 1
-    return OuterTile(
+    is_even = plan.chains == 1 and _is_even(plan)
+    tile = OuterTile(
         rows=rows,
         columns=_up(columns, plan.lanes) if narrows else columns,
         lanes=plan.lanes,
@@ -242,8 +245,10 @@ def _outer_tile(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Ou
         adds=plan.depth_units > 1 or _chain_piece(plan) > 0,
         begins_anew=_chain_piece(plan) > 0,
         b_is_far=plan.rhs_is_far,
-        in_pairs=plan.chains == 1 and plan.unit_depth >= LONG_TILE and _is_even(plan),
+        in_pairs=is_even and plan.unit_depth >= LONG_TILE,
+        may_pair=is_even,
     )
+    return tile if layout.shared_tile is None else tile.as_general_as(layout.shared_tile)
 
 
 def _is_even(plan: DotPlan) -> bool:
@@ -291,8 +296,13 @@ def arguments_of(
     strides = layout.lhs.outer, a_depth, b_depth, c_row
     if plan.form is Form.STREAM:
         return *strides, width
-    runs = (_run(plan), plan.view.lhs.depth.jump) if _run(plan) else ()
+    run, shared = _run(plan), layout.shared_tile
+    runs: tuple[int, ...] = (run, plan.view.lhs.depth.jump) if run else ()
     piece = layout.rhs.tile if plan.numbers.in_matrices else _chain_piece(plan)
+    if shared is not None:
+        # All terms are one run, and one piece, where there are not several.
+        runs = runs or (plan.unit_depth, 0) * shared.has_runs
+        piece = piece or plan.unit_depth
     return *strides, piece, width, height, *runs
 
 

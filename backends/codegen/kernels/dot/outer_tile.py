@@ -33,7 +33,8 @@ class _Arguments:
         c_row: Distance of c's rows.
         piece: The terms after which sums begin anew.
         height: The rows that are stored.
-        run: How many columns of a follow one another at that distance; the depth is a multiple of it. 0 if all do.
+        run: How many columns of a follow one another at that distance; the depth is a multiple of it, or less. 0 if
+            all do.
         jump: Distance from where such a run ends to where the next one begins.
         masks: The lanes of each vector of a row that are used; None for all.
     """
@@ -51,7 +52,7 @@ class _Arguments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OuterTile(Tile):
-    """A tile whose last vector may be partly used; both operands are in the type of sums.
+    """A tile whose last vector may be partly used; both operands are in the type of sums, of which there are terms.
 
     The strides of operands that lie as the program has them are arguments, so that products of all sizes share tiles;
     those of packed ones are known. b's is an argument where a's is known, too: that costs one register, and more
@@ -70,8 +71,8 @@ class OuterTile(Tile):
         adds: Whether `adds` counts: the sums may be added to those in c.
         begins_anew: Whether sums are added to c and begin anew after some terms, a multiple of the run.
         b_is_far: Whether b's rows come from beyond the second cache, a few columns of each: what comes next is fetched.
-        in_pairs: Whether columns of a may be taken two by two, of which there are an even number in each run; for sums
-            in one chain.
+        in_pairs: Whether columns of a are taken two by two; for sums in one chain.
+        may_pair: Whether they may be: there are an even number in each run.
     """
 
     name: ClassVar[str] = "dot_tile"
@@ -90,6 +91,28 @@ class OuterTile(Tile):
     begins_anew: bool
     b_is_far: bool = False
     in_pairs: bool = False
+    may_pair: bool = False
+
+    @property
+    def most_general(self) -> OuterTile:
+        """The tile that knows least among those that can take its place, little slower."""
+        least = {"narrows": True, "has_runs": True, "adds": True, "begins_anew": True, "in_pairs": self.may_pair}
+        return self.as_general_as(replace(self, b_depth=None, b_filled=False, **least))
+
+    def as_general_as(self, other: OuterTile) -> OuterTile:
+        """The tile of these sizes that knows no more of a product than another."""
+        narrows = self.narrows or other.narrows
+        return replace(
+            self,
+            columns=-(-self.columns // self.lanes) * self.lanes if narrows else self.columns,
+            b_depth=self.b_depth if self.b_depth == other.b_depth else None,
+            b_filled=self.b_filled and other.b_filled,
+            narrows=narrows,
+            has_runs=self.has_runs or other.has_runs,
+            adds=self.adds or other.adds,
+            begins_anew=self.begins_anew or other.begins_anew,
+            in_pairs=self.in_pairs or (other.in_pairs and self.may_pair),
+        )
 
     @property
     def argument_count(self) -> int:
@@ -151,8 +174,8 @@ class OuterTile(Tile):
         count = (self.rows + builder.numbers.flips) * len(self._starts)
         sums = builder.zeros(count * self.chains)
         if self.has_runs:
-            run = Scalars(fb).value(given.run)
-            with fb.carried_loop(0, depth, run, [a, b, *sums]) as loop:
+            run = fb.smin(Scalars(fb).value(given.run), depth)
+            with fb.carried_loop(0, depth, run, [a, b, *sums], nonempty=True) as loop:
                 now, b, *later = self._run(builder, given, loop.values, run, count)
                 loop.yield_(Scalars(fb).address(builder.kept, now, given.jump), b, *later)
             a, b, *sums = loop.results
@@ -169,8 +192,7 @@ class OuterTile(Tile):
         fits = count + 2 * len(self._starts) < fb.module.target.vector_registers
         steps = 2 if self.in_pairs and fits else chains
         whole = fb.sub(depth, fb.urem(depth, chains)) if chains > 1 else depth
-        # Of what begins anew there are terms.
-        with fb.carried_loop(0, whole, steps, values, nonempty=self.begins_anew and chains == 1) as loop:
+        with fb.carried_loop(0, whole, steps, values, nonempty=chains == 1) as loop:
             now, later = loop.values[:2], list(loop.values[2:])
             for step in range(steps):
                 chain = step % chains

@@ -9,6 +9,9 @@ from xlalite.backends.codegen.kernels.dot.packing import Packer, Packing
 from xlalite.backends.codegen.kernels.dot.turning import turner
 from xlalite.backends.codegen.llvm import I32, I64, PTR, VOID, Function, FunctionBuilder, ModuleBuilder, Value
 
+_LONG_RUN = 64
+"""Elements that are turned at a time from which on the loops around that need not be fast."""
+
 
 def pack(
     module: ModuleBuilder,
@@ -22,20 +25,23 @@ def pack(
 
     The arguments are those of a `Packer`, the packing's strides being the last of them.
     """
-    packing = packing.general
+    # Of contiguous x, a few y are packed at a time.
+    is_long, packing = packing.source_y.run >= _LONG_RUN and not packing.source_x.is_contiguous, packing.general
     turning = (callee(turner(module, numbers, packing)),) if packing.turns(numbers.kept) else ()
-    function = _packer(module, numbers, packing)
+    function = _packer(module, numbers, packing, only_calls=is_long and len(turning) > 0)
     return fb.call_pointer(callee(function), function.return_type, (*arguments, *turning))
 
 
-def _packer(module: ModuleBuilder, numbers: Numbers, packing: Packing) -> Function:
+def _packer(module: ModuleBuilder, numbers: Numbers, packing: Packing, *, only_calls: bool) -> Function:
     """The function of a packing, shared by all programs."""
     is_word = packing.word > 1
     kind, turning = _kind(packing), (PTR,) * packing.turns(numbers.kept)
-    key = ("packer", numbers.words if is_word else numbers.kept, packing)
+    key = ("packer", numbers.words if is_word else numbers.kept, packing, only_calls)
 
     def build(fb: FunctionBuilder) -> None:
         fb.is_as_written = True
+        if only_calls:
+            fb.only_calls()
         fb.ret(kind(fb, numbers, packing).emit())
 
     return module.shared_function(

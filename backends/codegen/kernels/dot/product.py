@@ -23,6 +23,7 @@ class Piece:
         start: First term.
         unit: Number of the piece of the result, of which this is a part.
         sums: Where a part's sums go, if there are several.
+        first_row: Its first row, counted from where the left operand that it reads begins.
     """
 
     lhs: Value
@@ -31,6 +32,7 @@ class Piece:
     start: Scalar
     unit: Scalar
     sums: Value | None
+    first_row: Scalar
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from xlalite.backends.codegen.kernels.dot.layout import (
     widened_tile_of,
 )
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan
+from xlalite.backends.codegen.kernels.dot.tile import Tile
 from xlalite.backends.codegen.kernels.dot.tilings import Form
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
 from xlalite.backends.codegen.llvm import Function, FunctionBuilder, ModuleBuilder, Value
@@ -39,8 +40,7 @@ class TileChoice:
 
     def declare_first(self) -> None:
         """Declares the tile that takes longest to compile, so that it is there first."""
-        columns = self._rest_columns if self._has_one_width else self._plan.columns
-        tile_of(self._plan, self._layout, self._plan.rows, columns).function(self._module, self._plan.numbers)
+        first_tile(self._plan, self._layout).function(self._module, self._plan.numbers)
 
     def function(self, height: Scalar, width: Scalar, is_exact: Value | None) -> Value:
         """The function for so many rows and columns; `is_exact` says whether words are right for the numbers."""
@@ -54,19 +54,8 @@ class TileChoice:
             rest = plan.row_run % plan.rows
             return self._choice(height, plan.rows, rest, lambda rows: self._of(rows, columns, is_exact))
 
-        rest = self._rest_columns
-        return of_columns(rest) if self._has_one_width else self._choice(width, plan.columns, rest, of_columns)
-
-    @property
-    def _rest_columns(self) -> int:
-        """Columns of the last tile, if there are fewer; else 0."""
-        plan = self._plan
-        return 0 if plan.overlaps_columns or plan.walks_columns else plan.view.n % plan.columns
-
-    @property
-    def _has_one_width(self) -> bool:
-        """Whether a tile that is told its width is the last one and all others."""
-        return self._rest_columns > 0 and narrows_tiles(self._plan)
+        rest = _rest_columns(plan)
+        return of_columns(rest) if _has_one_width(plan) else self._choice(width, plan.columns, rest, of_columns)
 
     def _choice(self, size: Scalar, whole: int, rest: int, option: Callable[[int], Value]) -> Value:
         if isinstance(size, int) or not rest:
@@ -80,3 +69,18 @@ class TileChoice:
             return function
         widened_tile = widened_tile_of(self._plan, self._layout, columns)
         return self._fb.select(is_exact, function, self._callee(widened_tile.function(self._module, numbers.widened)))
+
+
+def first_tile(plan: DotPlan, layout: DotLayout) -> Tile:
+    """The tile of most rows and columns."""
+    return tile_of(plan, layout, plan.rows, _rest_columns(plan) if _has_one_width(plan) else plan.columns)
+
+
+def _rest_columns(plan: DotPlan) -> int:
+    """Columns of the last tile, if there are fewer; else 0."""
+    return 0 if plan.overlaps_columns or plan.walks_columns else plan.view.n % plan.columns
+
+
+def _has_one_width(plan: DotPlan) -> bool:
+    """Whether a tile that is told its width is the last one and all others."""
+    return _rest_columns(plan) > 0 and narrows_tiles(plan)

@@ -58,7 +58,7 @@ _RESTART = 8.0
 _SELECT, _PICK = 8.0, 4.0
 """Cycles to take a vector, or an element, out of a tile that has others between those that count."""
 
-VARIANT = 0.02
+VARIANT = 0.03
 """Speed worth giving up for one function fewer: every size of tile takes a few milliseconds to compile."""
 
 _MATRIX_ROWS = 128

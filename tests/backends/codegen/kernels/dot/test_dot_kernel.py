@@ -267,10 +267,12 @@ def test_large_dot_of_narrow_operands(rng: np.random.Generator) -> None:
     check(dot_text(150, 200, 2100, dtype="bf16"), rng, 2100)
 
 
-@pytest.mark.parametrize(("m", "n", "k"), [(0, 3, 4), (3, 0, 4), (3, 4, 0)])
-def test_empty_dots(m: int, n: int, k: int) -> None:
-    text = dot_text(m, n, k)
-    result = compile_text(text)(np.ones((m, k), np.float32), np.ones((k, n), np.float32))
+@pytest.mark.parametrize("optimize", [True, False])
+@pytest.mark.parametrize(("m", "n", "k"), [(0, 3, 4), (3, 0, 4), (3, 4, 0), (40, 64, 0)])
+def test_empty_dots(m: int, n: int, k: int, optimize: bool) -> None:
+    options = CompileOptions(optimize=optimize, use_cache=False)
+    executable = get_backend("cpu").compile(parse(dot_text(m, n, k)), options)
+    result = executable(np.ones((m, k), np.float32), np.ones((k, n), np.float32))
     np.testing.assert_array_equal(result, np.zeros((m, n), np.float32))
 
 

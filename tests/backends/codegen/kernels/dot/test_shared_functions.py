@@ -65,6 +65,20 @@ def test_loops_around_calls_are_compiled_as_written_also_where_parts_are_added()
         assert AS_WRITTEN in kernel or BRIEF in kernel
 
 
+def test_loops_around_large_tiles_of_parts_are_not_optimised() -> None:
+    gradient = """HloModule m
+ENTRY e {
+  x = f32[8,58,58,64] parameter(0)
+  g = f32[8,56,56,64] parameter(1)
+  ROOT d = f32[3,3,64,64] convolution(x, g), window={size=56x56}, dim_labels=f01b_i01o->01bf
+}"""
+    options = CompileOptions(num_threads=2)
+    ir = get_backend("cpu").compile_to("llvm-before-optimizations", parse(gradient), options).text
+    (kernel,) = (one for one in ir.split(NEXT_MODULE) if re.search(r"^define .*@kernel\.d\(", one, re.MULTILINE))
+    assert "atomicrmw" in kernel
+    assert BRIEF in kernel
+
+
 @pytest.mark.parametrize("n", [61, 127, 512, 513, 525])
 def test_every_function_is_called(n: int) -> None:
     options = CompileOptions(num_threads=2)
@@ -156,6 +170,50 @@ ENTRY e {{
     first = shared_modules(gradient(sizes[0]))
     assert any('@"dot_pack' in module for module in first)
     assert shared_modules(gradient(sizes[1])) == first
+
+
+def convolutions(features: int, *windows: tuple[int, int, int]) -> str:
+    """A module with a convolution of one image for each height, width and number of output features."""
+    image = f"f32[2,26,26,{features}]"
+    kernels = [f"f32[{height},{width},{features},{outputs}]" for height, width, outputs in windows]
+    results = [f"f32[2,{27 - height},{27 - width},{outputs}]" for height, width, outputs in windows]
+    lines = [f"x = {image} parameter(0)"]
+    for number, (kernel, result, (height, width, _)) in enumerate(zip(kernels, results, windows, strict=True)):
+        window = f"window={{size={height}x{width}}}, dim_labels=b01f_01io->b01f"
+        lines += [f"k{number} = {kernel} parameter({number + 1})"]
+        lines += [f"r{number} = {result} convolution(x, k{number}), {window}"]
+    names = ", ".join(f"r{number}" for number in range(len(windows)))
+    lines += [f"ROOT t = ({', '.join(results)}) tuple({names})"]
+    return "HloModule m\nENTRY e {\n" + "\n".join(lines) + "\n}"
+
+
+def tile_names(text: str) -> set[str]:
+    return {name for one in shared_modules(text) for name in re.findall(r"define .*@\"(dot_tile_\w+\.\w+)", one)}
+
+
+SEVERAL = (3, 3, 64), (1, 3, 64), (3, 1, 64), (1, 1, 60)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_convolutions_of_a_program_share_tiles_and_change_no_bit(threads: int, rng: np.random.Generator) -> None:
+    together, apart = convolutions(96, *SEVERAL), [convolutions(96, one) for one in SEVERAL]
+    assert 0 < len(tile_names(together)) < len(set().union(*map(tile_names, apart)))
+    sizes = {name.partition(".")[0] for name in tile_names(together)}
+    assert len(sizes) == len(tile_names(together))
+    image, *kernels = (
+        rng.standard_normal(dims).astype(np.float32)
+        for dims in ((2, 26, 26, 96), *((height, width, 96, outputs) for height, width, outputs in SEVERAL))
+    )
+    backend, options = get_backend("cpu"), CompileOptions(num_threads=threads, use_cache=False)
+    found = backend.compile(parse(together), options)(image, *kernels)
+    for text, kernel, result in zip(apart, kernels, found, strict=True):
+        np.testing.assert_array_equal(result, backend.compile(parse(text), options)(image, kernel)[0])
+
+
+def test_tiles_of_few_terms_know_all_of_their_product() -> None:
+    several = (3, 3, 64), (1, 1, 64)
+    apart = (tile_names(convolutions(24, one)) for one in several)
+    assert tile_names(convolutions(24, *several)) == set().union(*apart)
 
 
 def test_a_packed_right_side_has_the_tile_of_one_that_is_not() -> None:
