@@ -61,7 +61,7 @@ class TileChoice:
     def _rest_columns(self) -> int:
         """Columns of the last tile, if there are fewer; else 0."""
         plan = self._plan
-        return 0 if plan.overlaps_columns or plan.walks_columns else plan.view.n % plan.columns
+        return 0 if plan.overlaps_columns or plan.walks_columns else plan.column_run % plan.columns
 
     @property
     def _has_one_width(self) -> bool:

@@ -144,17 +144,18 @@ def units_of(
         if _busier(view, rows, columns, helps=not shares) <= _UNEVEN:
             return piece
         more = [(_part(view.m, count, step), columns, 1) for count in range(down + 1, 3 * down)]
-        more += [(rows, _part(view.n, count, tiling.columns), 1) for count in range(across + 1, 3 * across)]
+        more += [(rows, _part(view.n, count, step_across), 1) for count in range(across + 1, 3 * across)]
         choices = [piece, *(choice for choice in more if work(*choice) >= _UNIT_CYCLES)]
         return min(choices, key=lambda piece: _busier(view, *piece[:2]) + waste(piece))
 
     count, step = view.batch_count, row_run if row_run < view.m else tiling.rows
+    step_across = view.rhs.outer.run if view.rhs.looked_up and not view.rhs.outer.is_single else tiling.columns
     while True:
         crowded = packed(rows, columns) > most_packed
         large = rows * columns > _MAX_UNIT_ELEMENTS or crowded
         if not large and (count >= PIECES or work(rows, columns, parts) < 2 * _UNIT_CYCLES):
             return evened((rows, columns, parts))
-        choices = [(_half(rows, step), columns, parts), (rows, _half(columns, tiling.columns), parts)]
+        choices = [(_half(rows, step), columns, parts), (rows, _half(columns, step_across), parts)]
         if 2 * parts <= most_parts and not large:
             choices.append((rows, columns, 2 * parts))
         choices = [choice for choice in choices if choice != (rows, columns, parts)]
