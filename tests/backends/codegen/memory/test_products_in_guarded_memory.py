@@ -344,6 +344,19 @@ def test_images_that_few_features_see_stay_in_their_arrays(run_guarded: Any, mak
     run_guarded([make_kernel(text, whole=True) for text in few_features()], isa=isa, optimize=True)
 
 
+def short_lines() -> Iterator[str]:
+    """Convolutions in groups that sum several lines of an image together, with borders on all sides."""
+    for t, n, stride in itertools.product(("f32", "f64", "bf16"), (1, 6, 14, 23), (1, 2)):
+        window = f"window={{size=3x5 pad=1_1x2_2 stride=1x{stride}}}, dim_labels=bf01_oi01->bf01"
+        result = f"{t}[1,3,9,{(n - 1) // stride + 1}]"
+        shapes = f"{t}[1,3,9,{n}]", f"{t}[3,1,3,5]"
+        yield program(f"{result} convolution(p0, p1), {window}, feature_group_count=3", *shapes)
+
+
+def test_short_lines_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, isa: str) -> None:
+    run_guarded([make_kernel(text, whole=True) for text in short_lines()], isa=isa, optimize=True)
+
+
 def partly_used_tiles() -> Iterator[str]:
     """Products long enough for tiles that are told how many columns there are, or how long the sums are."""
     for t, n in itertools.product(("f32", "f64", "s8", "s32"), (1, 15, 17, 34)):
