@@ -8,7 +8,7 @@ from dataclasses import replace
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan, finished_plan
 from xlalite.backends.codegen.kernels.dot.tilings import Form, inner_tilings
-from xlalite.backends.codegen.kernels.dot.transfer import FETCH, OperandCycles, is_far, operand_cycles
+from xlalite.backends.codegen.kernels.dot.transfer import FETCH, OperandCycles, fetch_cycles, is_far, operand_cycles
 from xlalite.backends.codegen.kernels.dot.view import DotView
 from xlalite.backends.codegen.llvm import TargetInfo
 
@@ -36,11 +36,13 @@ def _plan(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> Do
         else operand_cycles(one, extent, view.k, lanes, is_direct=True, turns=True)
         for one, extent in ((view.lhs, view.m), (view.rhs, view.n))
     )
-    is_fetched = is_far(view, numbers, target) and not view.rhs.looked_up
-    packing = OperandCycles(lhs, rhs, rhs_fetch=FETCH * view.n * view.k / lanes if is_fetched else 0.0)
     depth, row_run = view.k, view.lhs.outer.run if view.lhs.looked_up else view.m
     if view.rhs.looked_up:
         depth = _near_depth(view, best.rows, numbers, target)
+        packing = OperandCycles(lhs, rhs, 0.0 if lhs else fetch_cycles(view.lhs, lanes, numbers, target))
+    else:
+        fetch = FETCH * view.n * view.k / lanes if is_far(view, numbers, target) else 0.0
+        packing = OperandCycles(lhs, rhs, rhs_fetch=fetch)
     plan = finished_plan(Form.DEPTH, view, numbers, lanes, best, packing, depth, row_run)
     return replace(plan, rows_outside=view.rhs.looked_up > 0)
 
