@@ -374,11 +374,11 @@ class Driver:
         """The columns of each tile: the first one in the piece, how many, and where they lie."""
         math, columns, run = self._math, self._plan.tile_columns, self._plan.column_run
         stride = 0 if self._plan.view.rhs.looked_up else self._layout.rhs.tile
-        width, has_runs = piece.area.width, run < self._plan.view.n
-        with math.steps(width, run) if has_runs else nullcontext(0) as first:
-            width = math.piece(first, run, width) if has_runs else width
+        width = piece.area.width
+        with math.steps(width, run) if run < self._plan.view.n else nullcontext() as first:
+            width = width if first is None else math.piece(first, run, width)
             with math.steps_along(width, columns, memory, b, stride) as (column, place):
-                yield math.add(first, column), math.piece(column, columns, width), place
+                yield column if first is None else math.add(first, column), math.piece(column, columns, width), place
 
     @contextmanager
     def _rows(self, piece: Piece, start: Scalar, memory: Type, a: Value) -> Iterator[tuple[Scalar, Scalar, Value]]:
