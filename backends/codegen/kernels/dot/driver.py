@@ -411,7 +411,7 @@ class Driver:
         is_first = None if self._plan.depth_units == 1 else self._fb.icmp("eq", *map(math.value, terms))
         with self._where(is_first, is_always=False):
             write_places(self._fb, math, memory, matrix, first, table)
-        return math.address(PTR, table, math.divide(terms[0], matrix.looked_up))
+        return math.address(PTR, table, terms[0] if matrix.looked_up == 1 else math.divide(terms[0], matrix.looked_up))
 
     def _seen_tile(self, piece: Piece, tile: TileArea, lhs: Value, rhs: Value) -> None:
         """One tile, if there are columns of the result among its own."""
