@@ -455,7 +455,7 @@ class Tile:
         # All lanes see one element of a line that has no other.
         masks = self._plan.masks and isinstance(source[-1], Affine) and source[-1].step == 1 < lhs.shape.dims[-1]
         region = Region(emitter)
-        if emitter.mask is not None:
+        if emitter.mask is not None and not self._plan.folds:
             # One condition for what is read and what is chosen, which a masked load fulfils by itself.
             region = Region(self._entry.emitter(emitter.lanes))
             region.require_lanes(emitter.mask)
