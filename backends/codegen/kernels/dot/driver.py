@@ -374,26 +374,26 @@ class Driver:
         """The columns of each tile: the first one in the piece, how many, and where they lie."""
         math, columns, run = self._math, self._plan.tile_columns, self._plan.column_run
         stride = 0 if self._plan.view.rhs.looked_up else self._layout.rhs.tile
-        width = piece.area.width
-        with math.steps(width, run) if run < self._plan.view.n else nullcontext() as first:
-            width = width if first is None else math.piece(first, run, width)
+        with math.steps(piece.area.width, run) if run < self._plan.view.n else nullcontext() as first:
+            width = piece.area.width if first is None else math.piece(first, run, piece.area.width)
             with math.steps_along(width, columns, memory, b, stride) as (column, place):
                 yield column if first is None else math.add(first, column), math.piece(column, columns, width), place
 
     @contextmanager
     def _rows(self, piece: Piece, start: Scalar, memory: Type, a: Value) -> Iterator[tuple[Scalar, Scalar, Value]]:
         """The rows of each tile: the first one in the piece, how many, and where they lie."""
-        plan, view, math = self._plan, self._plan.view, self._math
+        plan, lhs, math = self._plan, self._plan.view.lhs, self._math
         with math.steps(piece.area.height, plan.row_run) as first:
             run = math.piece(first, plan.row_run, piece.area.height)
-            if plan.row_run < view.m and not view.lhs.looked_up:
-                a = self._address(memory, piece.lhs, view.lhs, math.add(self._first_row(piece), first), start)
-            stride = 0 if view.lhs.looked_up else self._layout.lhs.tile
+            if plan.row_run < plan.view.m and not lhs.looked_up:
+                a = self._address(memory, piece.lhs, lhs, math.add(self._first_row(piece), first), start)
+            stride = 0 if lhs.looked_up else self._layout.lhs.tile
             with math.steps_along(run, plan.rows, memory, a, stride) as (row, line):
                 height = math.piece(row, plan.rows, run)
                 if plan.overlaps:
                     row = self._fb.smin(math.value(row), math.value(math.subtract(run, plan.rows)))
-                    height, line = plan.rows, math.address(memory, a, math.multiply(row, view.lhs.outer.stride))
+                    place = math.multiply(row, 0 if lhs.looked_up else lhs.outer.stride)
+                    height, line = plan.rows, math.address(memory, a, place)
                 yield math.add(first, row), height, line
 
     def _first_row(self, piece: Piece) -> Scalar:

@@ -44,6 +44,7 @@ class InnerTile(Tile):
         b_type: Element type of b in memory; None for the type of sums.
         looks_up_a: Whether a is a table of the places of the runs of its rows.
         looks_up_b: Whether b is one of those of its rows.
+        has_rests: Whether runs have other terms than whole rounds of chains.
         begins_anew: Whether there may be more terms than a chain of sums should have.
         adds: Whether `adds` counts: the sums may be added to those in c.
     """
@@ -59,6 +60,7 @@ class InnerTile(Tile):
     b_type: DType | None
     looks_up_a: bool = False
     looks_up_b: bool = False
+    has_rests: bool = True
     begins_anew: bool = False
     adds: bool = False
 
@@ -122,7 +124,8 @@ class InnerTile(Tile):
                     begins.append(math.address(memory, begin, place if looks_up else fb.mul(loop.index, run)))
                 a, b = begins
                 now = replace(given, a=a, b=b, depth=run)
-                loop.yield_(*self._rest(builder, now, whole, self._sums(builder, now, 0, whole, loop.values)))
+                later = self._sums(builder, now, 0, whole, loop.values)
+                loop.yield_(*(self._rest(builder, now, whole, later) if self.has_rests else later))
             return list(loop.results)
 
         runs = fb.udiv(math.value(given.depth), run)

@@ -179,6 +179,7 @@ def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
             b_type=None if layout.rhs.packing is not None else plan.numbers.rhs,
             looks_up_a=plan.view.lhs.looked_up > 0,
             looks_up_b=plan.view.rhs.looked_up > 0,
+            has_rests=not is_in_runs or _run_of_places(plan) % (plan.lanes * plan.chains) > 0,
             begins_anew=0 < plan.numbers.longest_chain * plan.lanes * plan.chains < plan.unit_depth * is_in_runs,
             adds=plan.depth_units > 1,
         )

@@ -285,7 +285,7 @@ def _plan(view: DotView, numbers: Numbers, target: TargetInfo, may_overlap: bool
     if view.k >= 2 * lanes and min(view.m, view.n) <= lanes and not view.rhs.panel and not turned:
         from xlalite.backends.codegen.kernels.dot.inner_plan import inner_plans  # of products with few columns or rows
 
-        plans += inner_plans(view, numbers, lanes, target)
+        plans += inner_plans(view, numbers, lanes, target, may_overlap=may_overlap)
     # Only the first form can take the depth piece by piece.
     fitting = (p for p in plans if p.form is Form.COLUMNS or p.packed_elements <= MAX_PACKED_ELEMENTS)
     return min(fitting, key=lambda plan: plan.cycles)
