@@ -121,14 +121,15 @@ def load_apart(fb: FunctionBuilder, type_: Type, address: Value, step: int, meta
     return found
 
 
-def load_first_apart(fb: FunctionBuilder, type_: Type, address: Value, step: int, count: int) -> Value:
-    """So many lanes of `load_apart`, zero in the others; nothing behind the last one is read."""
-    lanes, found, needed = type_.lanes, zero(type_), (count - 1) * step + 1
-    for start in range(0, needed, lanes):
-        mask = lane_mask(lanes, min(lanes, needed - start))
+def load_some_apart(fb: FunctionBuilder, type_: Type, address: Value, step: int, known: Sequence[int]) -> Value:
+    """Some lanes of `load_apart`, zero in the others; nothing before the first and behind the last is read."""
+    lanes, found = type_.lanes, zero(type_)
+    begin, end = (known[0] * step, known[-1] * step + 1) if known else (0, 0)
+    for start in range(begin, end, lanes):
+        mask = lane_mask(lanes, min(lanes, end - start))
         place = fb.gep(type_.scalar, address, start)
         loaded = fb.masked_load(type_, place, mask, zero(type_), type_.scalar.size_bytes)
-        places = [lane * step - start if lane < count else -1 for lane in range(lanes)]
+        places = [lane * step - start if lane in known else -1 for lane in range(lanes)]
         order = [lanes + at if 0 <= at < lanes else lane for lane, at in enumerate(places)]
         found = fb.shuffle(found, loaded, order)
     return found

@@ -22,7 +22,7 @@ from xlalite.backends.codegen.arrays.interleaving import (
     Columns,
     load_apart,
     load_columns,
-    load_first_apart,
+    load_some_apart,
     mask_of_part,
     side_by_side,
 )
@@ -157,11 +157,8 @@ def _load(math: IndexMath, view: ArrayView, offset: Position, mask: Value | None
         return (_load_vector(fb, wide, address, mask, held.memory.size_bytes, view.metadata),)
     if not 1 <= offset.step <= _MAX_STEP:
         return _gather(math, view.pointer, held, offset, mask)
-    known = mask if mask is None else lanes_of_mask(mask)
-    if mask is None or offset.step == 1 or (known is not None and known == tuple(range(len(known)))):
+    if mask is None or offset.step == 1 or lanes_of_mask(mask) is not None:
         return _load_columns(math, view, offset, mask, rows)
-    if known is not None:
-        return _gather(math, view.pointer, held, offset, mask)
     # At the borders of an array some lanes are missing, between them none.
     choice = fb.if_else(fb.all_lanes(mask), likely=True)
     with choice.then():
@@ -181,14 +178,15 @@ def _load_columns(
     """Elements a few apart: a column of an array that consists of such rows, or of what begins with the first one."""
     fb, held, step = math.fb, representation(view.dtype), offset.step
     wide, count = vector(held.memory, math.lanes), step * held.parts
-    number = _place_in_row(view, offset)
+    known = None if mask is None else lanes_of_mask(mask)
+    are_first = known is None or known == tuple(range(len(known)))
+    number = _place_in_row(view, offset) if are_first else None
     if number is None:
         address = _address(math, view.pointer, held, offset)
         parts = [fb.gep(held.memory, address, part) if part else address for part in range(held.parts)]
         if mask is None:
             return tuple(load_apart(fb, wide, part, count, view.metadata) for part in parts)
-        known = len(lanes_of_mask(mask) or ())
-        return tuple(load_first_apart(fb, wide, part, count, known) for part in parts)
+        return tuple(load_some_apart(fb, wide, part, count, known or ()) for part in parts)
     first = Affine(sum_of(offset.base, -number), step)
     key = view.pointer.text, held.memory, mask, index_key((first,))
     found = rows.get(key)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from xlalite.backends.codegen.arrays.index import Affine, Index, Lanes, Position
 from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.elements.elements import ElementEmitter
-from xlalite.backends.codegen.llvm import I1, I64, Value, constant, vector
+from xlalite.backends.codegen.llvm import I1, I64, Value, constant, lanes_of_mask, vector, vector_constant
 from xlalite.hlo.ir.instruction import HloInstruction
 
 
@@ -47,8 +47,15 @@ class Region:
                 self._add_lanes(fb.placed(wide, f"shufflevector {first!r}, {wide.text} poison, {order}", first))
             else:
                 self._add_uniform(fb.icmp("ult", base, size))
+        elif isinstance(position, Affine) and isinstance(position.base, int):
+            places = [position.base + lane * position.step for lane in range(self.emitter.lanes)]
+            self._add_lanes(vector_constant(vector(I1, len(places)), [int(0 <= place < size) for place in places]))
         else:
             self._add_lanes(fb.icmp("ult", self.emitter.math.vector(position), size))
+
+    def require_lanes(self, lanes: Value) -> None:
+        """Adds that a lane is one of some."""
+        self._add_lanes(lanes)
 
     def require_zero(self, position: Position) -> None:
         """Adds position == 0."""
@@ -111,9 +118,14 @@ class Region:
             return [narrower.element(array, source) for array in arrays]
 
     def _may_move(self, source: Index) -> bool:
-        """Whether all lanes that count are in bounds if the first one is at 0: they are the first, and go forward."""
+        """Whether all lanes that count are in bounds if the first one is at 0: they are the first, and go forward.
+
+        Where it is known which ones count, so is where these lie along a dimension, and others are one for all.
+        """
         if self.emitter.lanes == 1:
             return True
+        if self.emitter.mask is None and self._lanes is not None and lanes_of_mask(self._lanes) is not None:
+            return all(isinstance(one, Affine) and (one.step == 0 or isinstance(one.base, int)) for one in source)
         goes_back = any(isinstance(position, Affine) and position.step < 0 for position in source)
         return self._lanes is None and self.emitter.mask is None and not goes_back
 
@@ -128,7 +140,7 @@ class Region:
         """A position that is in bounds whenever the condition does not hold: its first lane moves to 0."""
         fb = self.emitter.fb
         if isinstance(position, Affine):
-            if isinstance(position.base, int) and position.base >= 0:
+            if isinstance(position.base, int) and (position.base >= 0 or position.step):
                 return position
             return Affine(fb.select(holds, self.emitter.math.scalar(position.base), constant(I64, 0)), position.step)
         return Lanes(fb.select(holds, position.vector, constant(position.vector.type, 0)))
@@ -137,7 +149,12 @@ class Region:
         self._uniform = condition if self._uniform is None else self.emitter.fb.and_(self._uniform, condition)
 
     def _add_lanes(self, condition: Value) -> None:
-        self._lanes = condition if self._lanes is None else self.emitter.fb.and_(self._lanes, condition)
+        known = [None if one is None else lanes_of_mask(one) for one in (self._lanes, condition)]
+        if known[0] is not None and known[1] is not None:
+            both = [int(lane in known[0] and lane in known[1]) for lane in range(condition.type.lanes)]
+            self._lanes = vector_constant(condition.type, both)
+        else:
+            self._lanes = condition if self._lanes is None else self.emitter.fb.and_(self._lanes, condition)
 
 
 def _select(emitter: ElementEmitter, condition: Value, on_true: Element, on_false: Element) -> Element:

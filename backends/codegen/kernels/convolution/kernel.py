@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import ClassVar
 
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, IndexMath, Position
@@ -57,6 +58,8 @@ def plan_convolution(request: KernelRequest, shape: KernelShape) -> ConvolutionK
     if is_kernel_gradient(convolution):
         return kernel_gradient(request, convolution)
     plan = walk_of(convolution, request.target)
+    if plan.across >= 0 and request.in_place and dims[labels.output_spatial[plan.across]] % plan.lines:
+        plan = replace(plan, across=-1, lines=1)
     if plan.per_vector and attrs.batch_group_count > 1 and plan.outputs > 1 and dims[labels.output_batch] > 1:
         return Declined("groups of several features have several batches")
     if plan.per_vector and plan.outputs > 1 and (plan.outputs > plan.lanes or plan.inputs > 2 * SPELT_OUT):
@@ -81,17 +84,17 @@ class ConvolutionKernel(Kernel):
     @property
     def outer(self) -> tuple[int, ...]:
         """The dimensions of the result that tasks divide: all but the minor one and those of neighbours."""
-        labels = self.convolution.attrs.dim_labels
-        inner = {self.convolution.shape.rank - 1, labels.output_spatial[self.plan.along]}
-        if self.plan.across >= 0:
-            inner.add(labels.output_spatial[self.plan.across])
+        inner = {self.convolution.shape.rank - 1, self.convolution.attrs.dim_labels.output_spatial[self.plan.along]}
         return tuple(dim for dim in range(self.convolution.shape.rank) if dim not in inner)
 
     @property
     def outer_sizes(self) -> tuple[int, ...]:
-        """Sizes of these; of the features, how many groups of those that are summed together."""
-        labels, dims = self.convolution.attrs.dim_labels, self.convolution.shape.dims
-        return tuple(dims[dim] // (self.plan.together if dim == labels.output_feature else 1) for dim in self.outer)
+        """Sizes of these; how many groups of those that are summed together."""
+        labels, dims, plan = self.convolution.attrs.dim_labels, self.convolution.shape.dims, self.plan
+        together = {labels.output_feature: plan.together}
+        if plan.across >= 0:
+            together[labels.output_spatial[plan.across]] = plan.lines
+        return tuple(-(-dims[dim] // together.get(dim, 1)) for dim in self.outer)
 
     @property
     def vectors(self) -> int:
@@ -132,9 +135,16 @@ class _Row:
             row = entry.fb.udiv(row, kernel.vectors)
         places = places_of(entry.fb, row, kernel.outer_sizes)
         self._outer: dict[int, Position] = dict(zip(kernel.outer, places, strict=True))
+        math_ = IndexMath(entry.fb, 1)
         if not kernel.plan.per_vector:
             feature = self._outer[labels.output_feature]
-            self._outer[labels.output_feature] = IndexMath(entry.fb, 1).scale(feature, kernel.plan.together)
+            self._outer[labels.output_feature] = math_.scale(feature, kernel.plan.together)
+        if kernel.plan.across >= 0:
+            # The last lines begin in those before.
+            dim, lines = labels.output_spatial[kernel.plan.across], kernel.plan.lines
+            first, last = math_.scale(self._outer[dim], lines), self._dims[dim] - lines
+            assert isinstance(first, Affine), "tasks are counted"
+            self._outer[dim] = Affine(entry.fb.smin(math_.scalar(first.base), last), 0, (0, last)) if last else ZERO
 
     def emit(self) -> None:
         """Tiles of neighbours, in one loop or spelt out; else those at the borders apart from those between them."""

@@ -13,33 +13,21 @@ from xlalite.backends.codegen.elements.dot import accumulator_dtype, multiply_ad
 from xlalite.backends.codegen.elements.elements import ElementEmitter, always
 from xlalite.backends.codegen.elements.region import Region
 from xlalite.backends.codegen.elements.registers import flatten, unflatten
-from xlalite.backends.codegen.kernels.convolution.plan import SPELT_OUT, ConvolutionPlan, middle_of, spread_size
+from xlalite.backends.codegen.kernels.convolution.plan import (
+    SPELT_OUT,
+    ConvolutionPlan,
+    WindowLine,
+    middle_of,
+    spread_size,
+)
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry
 from xlalite.backends.codegen.llvm import I64, Operand, Value, constant
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.convolution import ConvolutionAttrs
-from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.window import WindowDimension
 
 _Totals = tuple[Element, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A line along a long window.
-
-    Attributes:
-        middle: The offsets of the line along other dimensions, where no neighbour sees padding along these.
-        anywhere: The same where neighbours may.
-        inside: Whether the line is such; None if all are.
-        feature: The input feature; None for all of a group.
-    """
-
-    middle: Mapping[int, Affine]
-    anywhere: Mapping[int, Affine]
-    inside: Value | None
-    feature: Affine | None
 
 
 class Tile:
@@ -70,7 +58,7 @@ class Tile:
         self._base = base
         self._count = len(masks)
         if plan.across >= 0:
-            masks = [*masks] * convolution.shape.dims[convolution.attrs.dim_labels.output_spatial[plan.across]]
+            masks = [*masks] * plan.lines
         self._masks = masks
         self._window_mask: Value | None = None
         self._first, self._vector = first, vector
@@ -115,14 +103,15 @@ class Tile:
         """Where along the last spatial dimension a neighbour lies."""
         if self._plan.per_vector or self._plan.folds:
             return self._math.add_constant(self._base, number % self._count)
-        return self._math.add(self._base, Affine(number * self._plan.lanes, 1))
+        return self._math.add(self._base, Affine(number % self._count * self._plan.lanes, 1))
 
     def _index_of(self, number: int) -> dict[int, Position]:
         """The index of a neighbour's result, but for its features."""
         space = self._labels.output_spatial
         index = {**self._index, space[self._plan.along]: self._neighbour(number)}
         if self._plan.across >= 0:
-            index[space[self._plan.across]] = Affine(number // self._count)
+            line = space[self._plan.across]
+            index[line] = self._math.add_constant(index.get(line, ZERO), number // self._count)
         return index
 
     def _feature_loop(self, totals: _Totals) -> _Totals:
@@ -130,10 +119,8 @@ class Tile:
         inner = (self._plan.along, self._plan.across)
         others = [number for number in range(self._attrs.window.rank) if number not in inner]
         others.sort(key=lambda number: self._labels.input_spatial[number])
-        if not self._plan.features_first:
-            return self._windows(others, {}, None, totals)
-        if self._plan.inputs == 1:
-            return self._windows(others, {}, ZERO, totals)
+        if not self._plan.features_first or self._plan.inputs == 1:
+            return self._windows(others, {}, ZERO if self._plan.features_first else None, totals)
         with self._entry.fb.carried_loop(0, self._plan.inputs, 1, flatten(totals)) as loop:
             inside = self._windows(others, {}, Affine(loop.index), unflatten(loop.values, totals))
             loop.yield_(*flatten(inside))
@@ -236,29 +223,39 @@ class Tile:
         self, offsets: Mapping[int, Affine], feature: Affine | None, totals: _Totals, *, is_padding: bool
     ) -> _Totals:
         """The sums with the products along the last spatial dimension, and across it if these are together."""
-        fb, along = self._entry.fb, self._plan.along
-        size = self._attrs.window.dimensions[along].size
-        if not self._plan.is_long:
-            known: dict[object, Element] = {}
-            for offset in range(size):
-                here = {**offsets, along: Affine(offset)}
-                totals = self._features_of(here, feature, totals, known, is_padding=is_padding)
-            return totals
-        if self._plan.folds:
-            return self._folding(offsets, feature, totals, is_padding=is_padding)
-        if self._plan.across < 0:
-            return self._line(_Line(offsets, offsets, None, feature), totals, is_padding=is_padding)
         fb, across = self._entry.fb, self._plan.across
         lines = self._attrs.window.dimensions[across].size
+        if not self._plan.is_long:
+            if across < 0:
+                return self._spelt_out(offsets, feature, totals, is_padding=is_padding)
+            with fb.carried_loop(0, lines, 1, flatten(totals)) as loop:
+                here = {**offsets, across: Affine(loop.index, 0, (0, lines - 1))}
+                sums = unflatten(loop.values, totals)
+                loop.yield_(*flatten(self._spelt_out(here, feature, sums, is_padding=is_padding)))
+            return unflatten(loop.results, totals)
+        if self._plan.folds:
+            return self._folding(offsets, feature, totals, is_padding=is_padding)
+        if across < 0:
+            return self._line(WindowLine(offsets, offsets, None, feature), totals, is_padding=is_padding)
         begin, end = (0, lines) if is_padding else self._middle(across)
         with fb.carried_loop(0, lines, 1, flatten(totals)) as loop:
             inside = None if end - begin == lines else fb.icmp("ult", fb.sub(loop.index, begin), end - begin)
             middle, anywhere = Affine(loop.index, 0, (begin, end - 1)), Affine(loop.index, 0, (0, lines - 1))
-            line = _Line({**offsets, across: middle}, {**offsets, across: anywhere}, inside, feature)
+            line = WindowLine({**offsets, across: middle}, {**offsets, across: anywhere}, inside, feature)
             loop.yield_(*flatten(self._line(line, unflatten(loop.values, totals), is_padding=is_padding)))
         return unflatten(loop.results, totals)
 
-    def _line(self, line: _Line, totals: _Totals, *, is_padding: bool) -> _Totals:
+    def _spelt_out(
+        self, offsets: Mapping[int, Affine], feature: Affine | None, totals: _Totals, *, is_padding: bool
+    ) -> _Totals:
+        """The sums with the products along the last spatial dimension, offset after offset."""
+        known: dict[object, Element] = {}
+        for offset in range(self._attrs.window.dimensions[self._plan.along].size):
+            here = {**offsets, self._plan.along: Affine(offset)}
+            totals = self._features_of(here, feature, totals, known, is_padding=is_padding)
+        return totals
+
+    def _line(self, line: WindowLine, totals: _Totals, *, is_padding: bool) -> _Totals:
         """The sums with the products of a line of a long window, in order.
 
         They are written twice: for the middle, where no neighbour sees padding, and for elsewhere, where they ask.
@@ -455,8 +452,13 @@ class Tile:
         """An element of the input in the type of sums, zero in the padding along dimensions of neighbours."""
         lhs, space = self._lhs, self._labels.input_spatial
         source = tuple(index[dim] for dim in range(lhs.shape.rank))
-        masks = self._plan.masks and isinstance(source[-1], Affine) and source[-1].step == 1
+        # All lanes see one element of a line that has no other.
+        masks = self._plan.masks and isinstance(source[-1], Affine) and source[-1].step == 1 < lhs.shape.dims[-1]
         region = Region(emitter)
+        if emitter.mask is not None and not self._plan.folds:
+            # One condition for what is read and what is chosen, which a masked load fulfils by itself.
+            region = Region(self._entry.emitter(emitter.lanes))
+            region.require_lanes(emitter.mask)
         for number in (self._plan.along, self._plan.across):
             if number >= 0:
                 region.require_range(index[space[number]], lhs.shape.dims[space[number]], masks=masks)

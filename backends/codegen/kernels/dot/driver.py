@@ -11,7 +11,7 @@ from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.computed_operand import ComputedOperand, is_computed_operand
 from xlalite.backends.codegen.kernels.dot.exactness import Exactness
 from xlalite.backends.codegen.kernels.dot.finish import Area
-from xlalite.backends.codegen.kernels.dot.layout import OperandLayout, arguments_of
+from xlalite.backends.codegen.kernels.dot.layout import arguments_of, tile_place
 from xlalite.backends.codegen.kernels.dot.next_product import next_product
 from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
 from xlalite.backends.codegen.kernels.dot.packers import pack
@@ -22,6 +22,7 @@ from xlalite.backends.codegen.kernels.dot.piece_order import (
     row_unit,
     strip_columns,
 )
+from xlalite.backends.codegen.kernels.dot.places import write_places
 from xlalite.backends.codegen.kernels.dot.product import Piece, Product, TileArea
 from xlalite.backends.codegen.kernels.dot.tile import TileBuilder
 from xlalite.backends.codegen.kernels.dot.tile_choice import TileChoice
@@ -135,8 +136,9 @@ class Driver:
         plan = self._plan
         shares_rhs = plan.packs_rhs and plan.row_units > 1 and not plan.holds_rhs
         is_shared = shares_rhs or (plan.packs_lhs and plan.column_units > 1 and plan.row_units == 1)
+        is_split = plan.depth_units > 1 and plan.parts == 1 and plan.staging is None
         is_kept = self._stores_result or plan.keeps_sums
-        return is_kept and is_shared and plan.staging is None and plan.parts == 1 and plan.depth_units > 1
+        return is_kept and is_shared and is_split and not plan.view.rhs.looked_up
 
     @contextmanager
     def _each_piece(self) -> Iterator[tuple[Value, tuple[Value, Value]]]:
@@ -331,14 +333,14 @@ class Driver:
         if plan.packs_rhs:
             b_type, b = numbers.kept, self._rhs_place(layout.rhs.offset)
         elif view.rhs.looked_up:
-            b = math.address(PTR, self._places(b_type, piece.rhs, view.rhs, layout.rhs), start)
+            b = self._places(b_type, piece.rhs, view.rhs, layout.rhs.offset, (start, piece.start))
         else:
             b = self._address(b_type, piece.rhs, view.rhs.depth, start)
             b = self._address(b_type, b, view.rhs.outer, piece.area.column)
         if plan.packs_lhs:
             a_type, a = numbers.kept, self._place(layout.lhs.offset)
         elif view.lhs.looked_up:
-            a = math.address(PTR, self._places(a_type, piece.lhs, view.lhs, layout.lhs), start)
+            a = self._places(a_type, piece.lhs, view.lhs, layout.lhs.offset, (start, piece.start))
         else:
             a = self._address(a_type, piece.lhs, view.lhs.depth, start)
             if plan.row_run == view.m:
@@ -363,43 +365,41 @@ class Driver:
     @contextmanager
     def _columns(self, piece: Piece, memory: Type, b: Value) -> Iterator[tuple[Scalar, Scalar, Value]]:
         """The columns of each tile: the first one in the piece, how many, and where they lie."""
-        math, columns = self._math, self._plan.tile_columns
+        math, columns, run = self._math, self._plan.tile_columns, self._plan.column_run
         stride = 0 if self._plan.view.rhs.looked_up else self._layout.rhs.tile
-        with math.steps_along(piece.area.width, columns, memory, b, stride) as (column, place):
-            yield column, math.piece(column, columns, piece.area.width), place
+        with math.steps(piece.area.width, run) if run < self._plan.view.n else nullcontext() as first:
+            width = piece.area.width if first is None else math.piece(first, run, piece.area.width)
+            with math.steps_along(width, columns, memory, b, stride) as (column, place):
+                yield column if first is None else math.add(first, column), math.piece(column, columns, width), place
 
     @contextmanager
     def _rows(self, piece: Piece, memory: Type, a: Value) -> Iterator[tuple[Scalar, Scalar, Value]]:
         """The rows of each tile: the first one in the piece, how many, and where they lie."""
-        plan, view, math = self._plan, self._plan.view, self._math
+        plan, lhs, math = self._plan, self._plan.view.lhs, self._math
         with math.steps(piece.area.height, plan.row_run) as first:
             run = math.piece(first, plan.row_run, piece.area.height)
-            if plan.row_run < view.m and not view.lhs.looked_up:
-                a = self._address(memory, a, view.lhs.outer, math.add(piece.first_row, first))
-            stride = 0 if view.lhs.looked_up else self._layout.lhs.tile
+            if plan.row_run < plan.view.m and not lhs.looked_up:
+                a = self._address(memory, a, lhs.outer, math.add(piece.first_row, first))
+            stride = 0 if lhs.looked_up else self._layout.lhs.tile
             with math.steps_along(run, plan.rows, memory, a, stride) as (row, line):
                 height = math.piece(row, plan.rows, run)
                 if plan.overlaps:
                     row = self._fb.smin(math.value(row), math.value(math.subtract(run, plan.rows)))
-                    height, line = plan.rows, math.address(memory, a, math.multiply(row, view.lhs.outer.stride))
+                    place = math.multiply(row, 0 if lhs.looked_up else lhs.outer.stride)
+                    height, line = plan.rows, math.address(memory, a, place)
                 yield math.add(first, row), height, line
 
     def _address(self, memory: Type, base: Value, walk: Walk, position: Scalar) -> Value:
         """A position behind the first one of a dimension that is read where it lies."""
         return self._math.address(memory, base, walk.place(self._math, position))
 
-    def _places(self, memory: Type, base: Value, matrix: Matrix, operand: OperandLayout) -> Value:
-        """A table of where terms lie at the first position."""
-        fb, math, places = self._fb, self._math, self._place(operand.offset)
-        with ExitStack() as loops:
-            place: Value = base
-            term: Scalar = 0
-            for size, stride in matrix.depth.steps:
-                position = loops.enter_context(fb.loop(0, math.operand(size)))
-                place = math.address(memory, place, math.multiply(position, stride))
-                term = math.add(math.multiply(term, size), position)
-            fb.store(place, fb.gep(PTR, places, term), 8)
-        return places
+    def _places(self, memory: Type, first: Value, matrix: Matrix, offset: int, terms: tuple[Scalar, Scalar]) -> Value:
+        """The entry of a term in the table of an operand's places, which is written with the first term of a piece."""
+        math, table = self._math, self._place(offset)
+        is_first = None if self._plan.depth_units == 1 else self._fb.icmp("eq", *map(math.value, terms))
+        with self._where(is_first, is_always=False):
+            write_places(self._fb, math, memory, matrix, first, table)
+        return math.address(PTR, table, terms[0] if matrix.looked_up == 1 else math.divide(terms[0], matrix.looked_up))
 
     def _seen_tile(self, piece: Piece, tile: TileArea, lhs: Value, rhs: Value) -> None:
         """One tile, if there are columns of the result among its own."""
@@ -421,37 +421,37 @@ class Driver:
 
     def _tile(self, piece: Piece, tile: TileArea, lhs: Value, rhs: Value, seen: Area) -> None:
         """One tile: sums, then results."""
-        fb, plan, layout, math = self._fb, self._plan, self._layout, self._math
-        area = tile.area
+        fb, plan, layout, math, area = self._fb, self._plan, self._layout, self._math, tile.area
         sums = self._sums(piece, seen)
-        own = sums if layout.turning is None else self._place(layout.tile_offset)
+        own = sums if layout.turning is None else self._place(tile_place(plan, layout, (area.row, area.column), math))
         adds = fb.icmp("ne", math.value(tile.start), math.value(piece.start))
-        word = plan.numbers.word
-        depth = math.divide(math.add(tile.depth, word - 1), word)
+        depth = math.divide(math.add(tile.depth, plan.numbers.word - 1), plan.numbers.word)
         first = math.add(piece.area.column, area.column)
-        rows = plan.view.lhs
+        rows, columns = plan.view.lhs, plan.view.rhs
         row_place = rows.outer.place(math, math.add(piece.first_row, area.row)) if rows.looked_up else 0
-        given = map(math.value, arguments_of(plan, layout, row_place, first, area.width, area.height))
+        column_place = columns.outer.place(math, first) if columns.looked_up else 0
+        given = map(math.value, arguments_of(plan, layout, row_place, column_place, area.width, area.height))
         if self._next is not None and self._after is not None:
             self._next.fetch(fb, math, plan, self._after, area)
         function = self._tiles.function(area.height, area.width, self._is_exact)
         fb.call_pointer(function, VOID, (lhs, rhs, own, math.value(depth), adds, *given))
-        if layout.turning is not None:
-            sizes: tuple[Scalar, ...] = 0, 0, area.height, area.width
-            if plan.view.seen is not None:
-                own = math.address(plan.numbers.kept, own, math.subtract(0, first))
-                sizes = math.add(piece.area.column, seen.column), 0, seen.width, area.height
-            arguments = (own, sums, *map(math.value, (*sizes, *layout.turning.strides)))
-            pack(self._module, fb, self._callee, plan.numbers, layout.turning, arguments)
-        if self._stores_result or plan.parts > 1:
+        is_stored = self._stores_result or plan.parts > 1
+        if is_stored and layout.turning is None:
             return
-        row, column = math.add(piece.area.row, seen.row), math.add(piece.area.column, seen.column)
-        area = Area(piece.area.product, row, column, seen.height, seen.width)
-        if plan.depth_units == 1:
-            self._finish(area, sums)
-            return
-        with fb.if_(fb.icmp("eq", math.value(math.add(tile.start, tile.depth)), math.operand(plan.view.k))):
-            self._finish(area, sums)
+        is_last = None
+        if plan.depth_units > 1:
+            is_last = fb.icmp("eq", math.value(math.add(tile.start, tile.depth)), math.operand(plan.view.k))
+        with self._where(is_last, is_always=False):
+            if layout.turning is not None:
+                sizes: tuple[Scalar, ...] = 0, 0, area.height, area.width
+                if plan.view.seen is not None:
+                    own = math.address(plan.numbers.kept, own, math.subtract(0, first))
+                    sizes = math.add(piece.area.column, seen.column), 0, seen.width, area.height
+                arguments = (own, sums, *map(math.value, (*sizes, *layout.turning.strides)))
+                pack(self._module, fb, self._callee, plan.numbers, layout.turning, arguments)
+            if not is_stored:
+                row, column = math.add(piece.area.row, seen.row), math.add(piece.area.column, seen.column)
+                self._finish(Area(piece.area.product, row, column, seen.height, seen.width), sums)
 
     def _convert(self, area: Area, sums: Value) -> None:
         """Finishes a tile whose sums need nothing but to be converted."""

@@ -57,7 +57,7 @@ class Finisher:
         self._across = plan.view.m if rows_across else plan.view.n
         step = plan.rows if rows_across else plan.columns
         self._lanes = lane_count(entry.fb.module, body, min(step, self._across))
-        run = plan.row_run if rows_across else self._across
+        run = plan.row_run if rows_across else plan.column_run
         is_even = plan.view.seen is None and run % self._lanes == 0
         self._is_masked = not is_even or step % self._lanes != 0
         self._walks = None if plan.view.groups > 1 else walks_of(body, dot, *self._parts())

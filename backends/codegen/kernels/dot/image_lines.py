@@ -101,7 +101,8 @@ def plan_with_lines(plan: DotPlan, convolution: HloInstruction, target: TargetIn
     seen = view_of_convolution(convolution, tuple(dims))
     image = seen.rhs if seen.exchanged else seen.lhs
     origin = image.origin - staging.first * row_major_strides(dims)[first]
-    lhs = replace(view.lhs, outer=image.outer, depth=image.depth, batch=image.batch, origin=origin)
+    depth = image.depth if view.lhs.looked_up <= 1 else image.depth.in_runs(view.lhs.looked_up)
+    lhs = replace(view.lhs, outer=image.outer, depth=depth, batch=image.batch, origin=origin)
     vectors = written / (plan.lanes * plan.numbers.kept.size_bytes)
     return replace(
         plan,

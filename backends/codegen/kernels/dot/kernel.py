@@ -217,13 +217,14 @@ class DotKernel(Kernel):
             packed = [{"lhs": "rhs", "rhs": "lhs"}[side] for side in packed]
         if plan.view.rhs.panel:
             packed.append("rhs before")
+        run = max(plan.view.lhs.looked_up, plan.view.rhs.looked_up)
         return {
             "form": plan.form.value,
             "tile": f"{plan.rows}x{plan.columns}",
             "piece": f"{plan.unit_rows}x{plan.unit_columns}x{plan.unit_depth}",
             **({"parts": plan.parts} if plan.parts > 1 else {}),
             "packed": ", ".join(packed) or "nothing",
-            **({"places_looked_up": plan.view.k} if plan.view.lhs.looked_up or plan.view.rhs.looked_up else {}),
+            **({"places_looked_up": plan.view.k // run} if run else {}),
             **({"mirrored": 1} if plan.mirrors else {}),
             **({"lines": self.plan.staging.lines} if self.plan.staging is not None else {}),
             **({"computed": computed} if (computed := computed_operands(self.dot)) else {}),
@@ -331,7 +332,7 @@ class DotKernel(Kernel):
             row,
             column,
             plan.rows if is_tile and (has_whole_rows or plan.overlaps) else height,
-            plan.tile_columns if is_tile and view.n % plan.tile_columns == 0 and view.seen is None else width,
+            plan.tile_columns if is_tile and plan.column_run % plan.tile_columns == 0 and view.seen is None else width,
         )
         finisher = Finisher(entry, self.request.body, self.dot, self.plan, self.layout)
         if finisher.only_calls:

@@ -13,7 +13,7 @@ from xlalite.backends.codegen.kernels.dot.tile import Tile
 from xlalite.backends.codegen.kernels.dot.tilings import VARIANT, Form
 from xlalite.backends.codegen.kernels.dot.walk import Walk
 from xlalite.backends.codegen.kernels.dot.words import BLOCK, MATRIX
-from xlalite.backends.codegen.kernels.scalars import Scalar
+from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
 from xlalite.backends.codegen.kernels.scratch import COUNTER_BYTES
 from xlalite.hlo.records import dataclass
 
@@ -90,7 +90,7 @@ class DotLayout:
         sums_offset: Place of unfinished sums in the scratch memory, in bytes.
         turning: How a tile's sums, which lie transposed or among others, get there; None if tiles store there
             themselves.
-        tile_offset: Place of such a tile in the scratch memory, in bytes.
+        tile_offset: Place of such a tile in the scratch memory, in bytes; of all of a piece if there are more terms.
         scratch_bytes: Size of the scratch memory.
         parts_offset: Place of the first part's sums in the memory that all pieces share, in bytes; counters, one for
             each piece of the result, are in front.
@@ -136,7 +136,8 @@ def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
     turned, seen = plan.form is Form.ROWS, plan.view.seen
     turning, tile_place, parts_place, part = None, place, 0, 0
     if turned or seen is not None:
-        place += plan.rows * _up(plan.columns, plan.lanes) * size
+        rows, columns = (plan.rows, plan.columns) if plan.depth_units == 1 else (plan.unit_rows, plan.unit_columns)
+        place += _up(rows, plan.rows) * _up(columns, _up(plan.columns, plan.lanes)) * size
     if stores_result:
         sums_line, sums_place = plan.view.line, 0
     elif plan.parts > 1 or plan.keeps_sums:
@@ -148,7 +149,9 @@ def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
         columns = plan.unit_columns if whole else plan.tile_columns
         lines, line = (columns, rows) if turned else (rows, columns)
         sums_line, sums_place = _line_of_sums(plan, line), place
-        place += _up(lines * sums_line * size, _ALIGNMENT)
+        # Tiles that end inside of vectors are finished in whole ones.
+        behind = plan.lanes if whole and plan.form is not Form.COLUMNS else 0
+        place += _up((lines * sums_line + behind) * size, _ALIGNMENT)
     if turned:
         line = _up(plan.columns, plan.lanes)
         turning = Packing(None, plan.lanes, Walk(((plan.rows, line),)), Walk(((line, 1),)), sums_line, is_exact=True)
@@ -170,6 +173,7 @@ def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
     if plan.form is Form.DEPTH:
         from xlalite.backends.codegen.kernels.dot.inner_tile import InnerTile
 
+        is_in_runs = _run_of_places(plan) > 0
         return InnerTile(
             rows=rows,
             columns=columns,
@@ -178,9 +182,14 @@ def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
             a_row=layout.lhs.outer if is_short else None,
             b_row=layout.rhs.outer if is_short else None,
             c_row=layout.sums_line if is_short else None,
-            depth=plan.view.k if is_short else None,
+            depth=plan.view.k if is_short and plan.depth_units == 1 else None,
             a_type=None if layout.lhs.packing is not None else plan.numbers.lhs,
             b_type=None if layout.rhs.packing is not None else plan.numbers.rhs,
+            looks_up_a=plan.view.lhs.looked_up > 0,
+            looks_up_b=plan.view.rhs.looked_up > 0,
+            has_rests=not is_in_runs or _run_of_places(plan) % (plan.lanes * plan.chains) > 0,
+            begins_anew=0 < plan.numbers.longest_chain * plan.lanes * plan.chains < plan.unit_depth * is_in_runs,
+            adds=plan.depth_units > 1,
         )
     if plan.form is Form.STREAM:
         from xlalite.backends.codegen.kernels.dot.stream_tile import StreamTile
@@ -225,7 +234,7 @@ def _matrix_tile(kind: type[MatrixTile], plan: DotPlan, columns: int, rows: int)
 
 def _outer_tile(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> OuterTile:
     narrows = columns % plan.lanes > 0 and _has_masks(plan)
-    looks_up_lhs = plan.view.lhs.looked_up
+    looks_up_lhs = plan.view.lhs.looked_up > 0
     knows_rows = looks_up_lhs or (plan.packs_lhs and layout.lhs.depth != 1) or layout.lhs.outer == 1
     is_even = plan.chains == 1 and _is_even(plan)
     tile = OuterTile(
@@ -238,7 +247,7 @@ def _outer_tile(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Ou
         b_depth=layout.rhs.depth if plan.packs_rhs and not knows_rows else None,
         b_filled=plan.packs_rhs or plan.view.rhs.panel > 0,
         looks_up_a=looks_up_lhs,
-        looks_up_b=plan.view.rhs.looked_up,
+        looks_up_b=plan.view.rhs.looked_up > 0,
         narrows=narrows,
         shortens=shortens_tiles(plan),
         has_runs=_run(plan) > 0,
@@ -266,6 +275,15 @@ def _has_masks(plan: DotPlan) -> bool:
     return plan.lanes * plan.numbers.kept.bits >= _MASKED_BITS and is_long
 
 
+def tile_place(plan: DotPlan, layout: DotLayout, first: tuple[Scalar, Scalar], math: Scalars) -> Scalar:
+    """Where the sums of a tile from a row and a column of a piece on are before they are turned, in bytes."""
+    if plan.depth_units == 1:
+        return layout.tile_offset
+    line = _up(plan.unit_columns, _up(plan.columns, plan.lanes))
+    place = math.add(math.multiply(first[0], line), math.multiply(first[1], plan.rows))
+    return math.add(math.multiply(place, plan.numbers.kept.size_bytes), layout.tile_offset)
+
+
 def narrows_tiles(plan: DotPlan) -> bool:
     """Whether tiles of fewer columns are the others, told so: where they have as many vectors."""
     rest = plan.view.n % plan.columns
@@ -282,17 +300,18 @@ def shortens_tiles(plan: DotPlan) -> bool:
 
 
 def arguments_of(
-    plan: DotPlan, layout: DotLayout, row_place: Scalar, column: Scalar, width: Scalar, height: Scalar
+    plan: DotPlan, layout: DotLayout, row_place: Scalar, column_place: Scalar, width: Scalar, height: Scalar
 ) -> tuple[Scalar, ...]:
     """Strides and other numbers that are arguments of a tile, so wide and so high; see `OuterTile`.
 
-    Terms that are looked up lie there at the first row and column: the tile's are behind it, rows at a place.
+    Terms that are looked up lie there at the first row and column: those of the tile are a place behind it.
     """
     c_row = _up(plan.columns, plan.lanes) if layout.turning is not None else layout.sums_line
     if plan.form is Form.DEPTH:
-        return layout.lhs.outer, layout.rhs.outer, c_row
+        places = (_run_of_places(plan), row_place, column_place) if _run_of_places(plan) else ()
+        return layout.lhs.outer, layout.rhs.outer, c_row, *places
     a_depth = row_place if plan.view.lhs.looked_up else layout.lhs.depth
-    b_depth = column if plan.view.rhs.looked_up else layout.rhs.depth
+    b_depth = column_place if plan.view.rhs.looked_up else layout.rhs.depth
     strides = layout.lhs.outer, a_depth, b_depth, c_row
     if plan.form is Form.STREAM:
         return *strides, width
@@ -304,6 +323,11 @@ def arguments_of(
         runs = runs or (plan.unit_depth, 0) * shared.has_runs
         piece = piece or plan.unit_depth
     return *strides, piece, width, height, *runs
+
+
+def _run_of_places(plan: DotPlan) -> int:
+    """Terms that follow one another from each place that tiles look up; 0 if they look up none."""
+    return max(plan.view.lhs.looked_up, plan.view.rhs.looked_up)
 
 
 def _run(plan: DotPlan) -> int:
@@ -323,7 +347,7 @@ def _operand(plan: DotPlan, *, left: bool, offset: int) -> OperandLayout:
     matrix = plan.view.lhs if left else plan.view.rhs
     step = plan.rows if left else plan.columns
     if not (plan.packs_lhs if left else plan.packs_rhs):
-        room = _up(plan.view.k * _ADDRESS_BYTES, _ALIGNMENT) if matrix.looked_up else 0
+        room = _up(plan.view.k // matrix.looked_up * _ADDRESS_BYTES, _ALIGNMENT) if matrix.looked_up else 0
         least_offset = offset if plan.numbers.widened is not None else None
         room += _ALIGNMENT if least_offset is not None else 0
         tile = step * matrix.spacing

@@ -31,15 +31,14 @@ from xlalite.backends.codegen.kernels.dot.tilings import (
     Form,
     Tiling,
     best_tiling,
-    inner_tilings,
     matrix_tiling,
     outer_tilings,
 )
 from xlalite.backends.codegen.kernels.dot.transfer import (
+    FETCH,
     OperandCycles,
     far_vectors,
     fetch_cycles,
-    is_far,
     operand_cycles,
     word_cycles,
 )
@@ -65,11 +64,6 @@ if TYPE_CHECKING:
 _MOST_WORDS = 768
 """Words of a row that are packed at a time."""
 
-_WHOLE = 2.0
-"""How many times as long a multiplication with addition of integers takes."""
-
-_FETCH = 3.0
-"""Cycles to fetch a vector from beyond the second cache."""
 
 _STREAMS = 4
 """Rows that are read side by side at most: with 8, what fetches memory ahead loses sight of some."""
@@ -173,6 +167,11 @@ class DotPlan:
         return self.view.seen is not None and self.view.n > self.columns
 
     @property
+    def column_run(self) -> int:
+        """Columns between which one stride leads; no tile has some of two such runs."""
+        return self.view.rhs.outer.run if self.view.rhs.looked_up else self.view.n
+
+    @property
     def row_units(self) -> int:
         """Pieces along the rows."""
         return -(-self.view.m // self.unit_rows)
@@ -251,13 +250,19 @@ def plan_dot(
     if any(computing):
         lhs, rhs = (replace(one, computing=each) for one, each in zip((view.lhs, view.rhs), computing, strict=True))
         view = replace(view, lhs=lhs, rhs=rhs)
-    numbers = _swapped(numbers_of(dot)) if view.exchanged else numbers_of(dot)
+    numbers = swapped_numbers(numbers_of(dot)) if view.exchanged else numbers_of(dot)
     walks = view.lhs.depth, view.rhs.depth
     numbers = in_words(numbers, target, lambda terms: all(one.is_single or one.run % terms == 0 for one in walks))
     if view.n == 1 and view.m > 1:
         # A column is a row that lies otherwise.
-        return replace(_plan(view.swapped(), _swapped(numbers), target, may_overlap, in_blocks), flipped=True)
-    return _plan(view, numbers, target, may_overlap, in_blocks)
+        plan = replace(_plan(view.swapped(), swapped_numbers(numbers), target, may_overlap, in_blocks), flipped=True)
+    else:
+        plan = _plan(view, numbers, target, may_overlap, in_blocks)
+    if dot.opcode != "convolution" or view.exchanged or view.lhs.outer.stride != 1 or view.n > plan.lanes:
+        return plan
+    from xlalite.backends.codegen.kernels.dot.apart import plans_apart  # which few convolutions need
+
+    return min((plan, *plans_apart(dot, numbers, target)), key=lambda plan: plan.cycles)
 
 
 @cache
@@ -274,24 +279,27 @@ def _plan(view: DotView, numbers: Numbers, target: TargetInfo, may_overlap: bool
             # Integers that are used often are never quicker one by one.
             choices.append(_plan(view, replace(numbers, words=None), target, may_overlap, in_blocks))
         return min(choices, key=lambda plan: plan.cycles)
-    plans = [*_outer(Form.COLUMNS, view, numbers, lanes, target, may_overlap=may_overlap)]
+    plans = [*outer_plans(Form.COLUMNS, view, numbers, lanes, target, may_overlap=may_overlap)]
     looked_up = view.looked_up() if numbers.is_direct(numbers.rhs) else None
     if looked_up is not None:
-        plans += _outer(Form.COLUMNS, looked_up, numbers, lanes, target)
+        plans += outer_plans(Form.COLUMNS, looked_up, numbers, lanes, target)
     if view.n <= lanes and view.m > 1 and not view.rhs.panel:
-        plans += _outer(Form.ROWS, view.swapped(), _swapped(numbers), lanes, target)
+        plans += outer_plans(Form.ROWS, view.swapped(), swapped_numbers(numbers), lanes, target)
     turned_image = view.turned()
     if turned_image is not None and numbers.is_direct(numbers.rhs):
-        plans += _outer(Form.ROWS, turned_image, _swapped(numbers), lanes, target)
+        plans += outer_plans(Form.ROWS, turned_image, swapped_numbers(numbers), lanes, target)
     turned = any(one.computing and one.depth.stride != 1 for one in (view.lhs, view.rhs))
     if view.k >= 2 * lanes and min(view.m, view.n) <= lanes and not view.rhs.panel and not turned:
-        plans.append(_inner(view, numbers, lanes, target))
+        from xlalite.backends.codegen.kernels.dot.inner_plan import inner_plans  # of products with few columns or rows
+
+        plans += inner_plans(view, numbers, lanes, target, may_overlap=may_overlap)
     # Only the first form can take the depth piece by piece.
     fitting = (p for p in plans if p.form is Form.COLUMNS or p.packed_elements <= MAX_PACKED_ELEMENTS)
     return min(fitting, key=lambda plan: plan.cycles)
 
 
-def _swapped(numbers: Numbers) -> Numbers:
+def swapped_numbers(numbers: Numbers) -> Numbers:
+    """The types of the transposed product."""
     return replace(numbers, lhs=numbers.rhs, rhs=numbers.lhs)
 
 
@@ -304,7 +312,7 @@ def _in_words(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -
     tilings = outer_tilings(Form.COLUMNS, of_words, lanes, target, view.m, 0, depth // word, packs_lhs=True)
     best = best_tiling(tilings)
     packing = word_cycles(view, numbers, lanes, packs_lhs=True)
-    return _finished(Form.COLUMNS, view, numbers, lanes, best, packing, depth, view.m)
+    return finished_plan(Form.COLUMNS, view, numbers, lanes, best, packing, depth, view.m)
 
 
 def _in_matrices(view: DotView, numbers: Numbers, lanes: int, *, in_blocks: bool) -> Iterator[DotPlan]:
@@ -323,7 +331,7 @@ def _in_matrices(view: DotView, numbers: Numbers, lanes: int, *, in_blocks: bool
             walks = packs_lhs and walked > 0
             tiling = matrix_tiling(replace(view, k=words), row_run, words_of_row, row_bytes, walks=walks)
             packing = word_cycles(view, numbers, lanes, packs_lhs=packs_lhs, is_near=in_blocks)
-            yield _finished(Form.COLUMNS, view, numbers, lanes, tiling, packing, depth, row_run, walks=walks)
+            yield finished_plan(Form.COLUMNS, view, numbers, lanes, tiling, packing, depth, row_run, walks=walks)
 
 
 def _is_stream(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> bool:
@@ -356,20 +364,27 @@ def _stream(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> 
     pieces = max(runs, 2 if view.batch_count * parts == 1 else 1, fits)
     columns = -(-view.n // (pieces * 2 * lanes)) * 2 * lanes
     depth = max(-(-view.k // parts), 1)
-    cycles = max(_FETCH, view.m) * view.batch_count * view.k * view.n / lanes
+    cycles = max(FETCH, view.m) * view.batch_count * view.k * view.n / lanes
     sizes = view.m, columns, 1, view.m, columns, depth, depth
     streams = max(1, min(_STREAMS, target.vector_registers // 2 // view.m))
     return DotPlan(Form.STREAM, view, numbers, lanes, *sizes, False, False, view.m, cycles, streams=streams)
 
 
-def _outer(
-    form: Form, view: DotView, numbers: Numbers, lanes: int, target: TargetInfo, *, may_overlap: bool = False
+def outer_plans(
+    form: Form,
+    view: DotView,
+    numbers: Numbers,
+    lanes: int,
+    target: TargetInfo,
+    *,
+    may_overlap: bool = False,
+    whole: int = 0,
 ) -> Iterator[DotPlan]:
     """The plans that read the left operand where it lies, or pack it, as far as either comes into question."""
     limit = depth_limit(view, numbers, lanes, target)
-    # Sums that lie transposed, or among others, are not added to those of an earlier piece of depth.
-    is_whole = form is Form.ROWS or view.rhs.looked_up
-    depth = max(view.k, 1) if is_whole else depth_where_it_lies(view, limit)
+    if form is Form.ROWS or view.rhs.looked_up:
+        whole = whole or max(view.k, 1)
+    depth = whole or depth_where_it_lies(view, limit)
     is_read = depth > 0 and reads_lhs(view, numbers, lanes, target, depth)
     if is_read:
         plan = _outer_plan(form, view, numbers, lanes, target, depth, packs_lhs=False, may_overlap=may_overlap)
@@ -380,7 +395,7 @@ def _outer(
     if view.lhs.looked_up:
         return
     if not is_read or not outer.is_single or walk.run < min(depth, LEAST_RUN) or outer.stride == 1 != walk.stride:
-        depth = max(view.k, 1) if is_whole else packed_depth(view, numbers, lanes, target, limit)
+        depth = whole or packed_depth(view, numbers, lanes, target, limit)
         shares_steps = may_overlap and depth < view.k and numbers.stores_sums
         yield _outer_plan(form, view, numbers, lanes, target, depth, packs_lhs=True, shares_steps=shares_steps)
 
@@ -418,13 +433,13 @@ def _outer_plan(
     )
     most_columns = most_columns_packed(numbers, target)
     most = most_columns if view.rhs.is_strided and not packs_lhs else MAX_PACKED_ELEMENTS
-    plan = _finished(form, view, numbers, lanes, best, packing, depth, row_run, most, shares_steps=shares_steps)
+    plan = finished_plan(form, view, numbers, lanes, best, packing, depth, row_run, most, shares_steps=shares_steps)
     # Rows of a tile that are packed, or far away, stay in the nearest cache for all columns.
     rows_outside = (packs_lhs or packing.lhs_fetch > 0) and plan.unit_columns * depth <= most_columns
     return replace(plan, rows_outside=rows_outside, rhs_is_far=not rhs and is_fetched_ahead(view, numbers, target))
 
 
-def _finished(
+def finished_plan(
     form: Form,
     view: DotView,
     numbers: Numbers,
@@ -438,6 +453,7 @@ def _finished(
     walks: bool = False,
     shares_steps: bool = False,
 ) -> DotPlan:
+    """The plan of a tiling in pieces of work."""
     most_parts = min(PIECES, view.k * (view.m + view.n) // (_TERMS_A_RESULT * view.m * view.n), view.k // unit_depth)
     most_parts = most_parts if form is Form.COLUMNS else 1
     words = -(-unit_depth // numbers.word)
@@ -474,20 +490,3 @@ def _finished(
         shares_packed=again > PACKED_AGAIN * tiling.cycles,
         keeps_sums=walks and parts == 1 and unit_depth < view.k,
     )
-
-
-def _inner(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> DotPlan:
-    best = min(inner_tilings(view, lanes, target), key=lambda tiling: tiling.cycles)
-    taken = 0.0 if numbers.is_direct(numbers.lhs) or view.lhs.computing else view.m * -(-view.n // best.columns)
-    taken += 0.0 if numbers.is_direct(numbers.rhs) or view.rhs.computing else view.n * -(-view.m // best.rows)
-    cycles = best.cycles if numbers.kept.is_float else best.cycles * _WHOLE
-    best = replace(best, cycles=cycles + taken * view.k / lanes)
-    lhs, rhs = (
-        0.0
-        if one.is_strided and one.depth.stride == 1 and not one.computing
-        else operand_cycles(one, extent, view.k, lanes, is_direct=True, turns=True)
-        for one, extent in ((view.lhs, view.m), (view.rhs, view.n))
-    )
-    fetch = _FETCH * view.n * view.k / lanes if is_far(view, numbers, target) else 0.0
-    packing = OperandCycles(lhs, rhs, rhs_fetch=fetch)
-    return _finished(Form.DEPTH, view, numbers, lanes, best, packing, view.k, view.m)

@@ -78,7 +78,7 @@ def first_tile(plan: DotPlan, layout: DotLayout) -> Tile:
 
 def _rest_columns(plan: DotPlan) -> int:
     """Columns of the last tile, if there are fewer; else 0."""
-    return 0 if plan.overlaps_columns or plan.walks_columns else plan.view.n % plan.columns
+    return 0 if plan.overlaps_columns or plan.walks_columns else plan.column_run % plan.columns
 
 
 def _has_one_width(plan: DotPlan) -> bool:

@@ -37,6 +37,9 @@ product waits for one that comes from behind that cache.
 _QUAD = 4
 """Neighbours that are worth turning together."""
 
+FETCH = 3.0
+"""Cycles to fetch a vector from beyond the second cache."""
+
 _FETCH_PARTS = 10.0
 """Cycles to fetch a vector from memory, if tiles read a few elements of each line."""
 

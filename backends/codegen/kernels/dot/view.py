@@ -31,7 +31,7 @@ class Matrix:
         depth: The contracted dimension.
         batch: Strides of the batch dimensions, in elements.
         origin: Place of the first element that is read.
-        looked_up: Whether tiles look up where each term lies.
+        looked_up: How many terms follow one another from each place that tiles look up; 0 if they look up none.
         panel: How many positions along the outer dimension make up a panel that tiles read as they read one that they
             packed themselves; 0 if the operand is not in panels.
         computing: Cycles to compute a vector of it, if it is in no memory before it is packed; else 0.
@@ -41,19 +41,28 @@ class Matrix:
     depth: Walk
     batch: tuple[int, ...]
     origin: int = 0
-    looked_up: bool = False
+    looked_up: int = 0
     panel: int = 0
     computing: float = 0.0
 
     @property
     def is_strided(self) -> bool:
         """Whether one stride walks through each dimension, or through each panel, so that tiles can read it."""
-        return (self.depth.is_single or self.looked_up) and (self.outer.is_single or self.panel > 0)
+        return (self.depth.is_single or self.looked_up > 0) and (self.outer.is_single or self.panel > 0)
 
     @property
     def is_computed_in_rows(self) -> bool:
         """Whether it is computed, and neighbours are terms, as tiles read a left operand just as well."""
         return self.computing > 0 and self.outer.stride != 1
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether it is in memory and neighbours are terms, as tiles with vectors of terms read it."""
+        return self.depth.stride == 1 and not self.computing
+
+    def in_runs(self, run: int) -> Matrix:
+        """The same, of which tiles look up where each run of so many terms lies."""
+        return replace(self, depth=self.depth.in_runs(run), looked_up=run)
 
     @property
     def spacing(self) -> int:
@@ -118,8 +127,23 @@ class DotView:
             or (outer.is_single and (depth.is_single or depth.is_backwards))
         ):
             return None
-        rhs = replace(self.rhs, outer=bridged, looked_up=True)
+        rhs = replace(self.rhs, outer=bridged, looked_up=1)
         return replace(self, n=bridged.run, rhs=rhs, seen=None if outer.is_single else outer)
+
+    def in_runs(self, least: int, most: int) -> DotView | None:
+        """The product whose operands, or one of them, are read in vectors of terms, run by run where they lie.
+
+        Runs of both are the same, of so many terms or all of them; None if there are no such, or each operand is one.
+        """
+        sides = [one for one in (self.lhs, self.rhs) if one.has_runs]
+        if all(one.is_strided for one in sides):
+            return None
+        longest = math.gcd(*(one.depth.run for one in sides))
+        run = next(longest // parts for parts in range(-(-longest // most), longest + 1) if longest % parts == 0)
+        if run < min(least, self.k):
+            return None
+        lhs, rhs = (one.in_runs(run) if one.has_runs and not one.is_strided else one for one in (self.lhs, self.rhs))
+        return replace(self, lhs=lhs, rhs=rhs)
 
     def turned(self) -> DotView | None:
         """The transposed product, in which pixels of an image are rows, read where they lie; None if it is no image.
@@ -130,7 +154,7 @@ class DotView:
         if not self.exchanged or outer.is_single or not outer.is_forward:
             return None
         swapped = self.swapped()
-        return swapped if depth.is_single else replace(swapped, lhs=replace(swapped.lhs, looked_up=True))
+        return swapped if depth.is_single else replace(swapped, lhs=replace(swapped.lhs, looked_up=1))
 
 
 def view_of(product: HloInstruction) -> DotView:
@@ -201,8 +225,11 @@ def _view_of_dot(dot: HloInstruction) -> DotView:
     )
 
 
-def view_of_convolution(convolution: HloInstruction, lhs: tuple[int, ...]) -> DotView:
-    """The view of a convolution whose input lies in memory as one of such sizes does."""
+def view_of_convolution(convolution: HloInstruction, lhs: tuple[int, ...], apart: int = 0) -> DotView:
+    """The view of a convolution whose input lies in memory as one of such sizes does.
+
+    With features last, some of the result's first dimensions may count products.
+    """
     attrs: ConvolutionAttrs = convolution.attrs
     labels, window = attrs.dim_labels, attrs.window.dimensions
     rhs = convolution.operand(1).shape.dims
@@ -223,7 +250,7 @@ def view_of_convolution(convolution: HloInstruction, lhs: tuple[int, ...]) -> Do
     features = labels.kernel_input_feature
     terms.append((rhs[features], strides[labels.input_feature], kernel_strides[features]))
     terms.sort(key=lambda term: -term[1])
-    batch = range(0) if is_last else range(labels.output_feature)
+    batch = range(apart if is_last else labels.output_feature)
     pixels = [d for d in range(len(dims)) if d not in (*batch, labels.output_feature)]
     groups = max(attrs.feature_group_count, attrs.batch_group_count)
     count = rhs[outputs] // groups

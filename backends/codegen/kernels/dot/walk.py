@@ -96,6 +96,10 @@ class Walk:
         """Through all elements of memory between the first one and the last; None if it does not only go forward."""
         return Walk(((self.span, 1),)) if self.is_contiguous and self.is_forward else None
 
+    def in_runs(self, run: int) -> Walk:
+        """The same positions in runs of so many, by which those of each run can be divided."""
+        return Walk((*self.steps[:-1], (self.run // run, run * self.stride), (run, self.stride)))
+
     def is_even(self, step: int) -> bool:
         """Whether every `step` positions lie in one run, or are whole runs equally far apart."""
         if self.is_single or self.run % step == 0:

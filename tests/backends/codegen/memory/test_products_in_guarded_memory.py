@@ -324,6 +324,40 @@ def test_padded_images_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, 
     run_guarded([make_kernel(text, whole=True) for text in padded_images()], isa=isa, optimize=True)
 
 
+def few_features() -> Iterator[str]:
+    """Convolutions with few output features, and gradients of their kernels, whose images are read where they lie."""
+    for t, n in itertools.product(("f32", "f64", "f16"), (1, 3, 7)):
+        window = "window={size=3x3}, dim_labels=b01f_01io->b01f"
+        for inputs in (9, 32):
+            shapes = f"{t}[3,7,19,{n}]", f"{t}[3,9,21,{inputs}]", f"{t}[3,3,{inputs},{n}]"
+            yield program(f"{shapes[0]} convolution(p0, p1), {window}", *shapes[1:])
+        for labels, image, pixels, result in (
+            ("f01b_i01o->01bf", "9,37,35,24", f"9,35,33,{n}", f"3,3,24,{n}"),
+            ("fb01_io01->fb01", "9,5,37,35", f"9,{n},35,33", f"{n},5,3,3"),
+            ("fb01_io01->01bf", "9,5,37,35", f"9,{n},35,33", f"3,3,5,{n}"),
+        ):
+            shapes = f"{t}[{image}]", f"{t}[{pixels}]", f"{t}[{result}]"
+            call = f"c = {shapes[2]} convolution(p0, p1), window={{size=35x33}}, dim_labels={labels}"
+            yield program(f"{shapes[2]} subtract(p2, c)", *shapes, lines=[call])
+
+
+def test_images_that_few_features_see_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, isa: str) -> None:
+    run_guarded([make_kernel(text, whole=True) for text in few_features()], isa=isa, optimize=True)
+
+
+def short_lines() -> Iterator[str]:
+    """Convolutions in groups that sum several lines of an image together, with borders on all sides."""
+    for t, n, stride in itertools.product(("f32", "f64", "bf16"), (1, 6, 14, 23), (1, 2)):
+        window = f"window={{size=3x5 pad=1_1x2_2 stride=1x{stride}}}, dim_labels=bf01_oi01->bf01"
+        result = f"{t}[1,3,9,{(n - 1) // stride + 1}]"
+        shapes = f"{t}[1,3,9,{n}]", f"{t}[3,1,3,5]"
+        yield program(f"{result} convolution(p0, p1), {window}, feature_group_count=3", *shapes)
+
+
+def test_short_lines_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, isa: str) -> None:
+    run_guarded([make_kernel(text, whole=True) for text in short_lines()], isa=isa, optimize=True)
+
+
 def partly_used_tiles() -> Iterator[str]:
     """Products long enough for tiles that are told how many columns there are, or how long the sums are."""
     for t, n in itertools.product(("f32", "f64", "s8", "s32"), (1, 15, 17, 34)):

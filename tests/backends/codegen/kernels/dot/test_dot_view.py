@@ -276,6 +276,14 @@ def test_pieces_that_share_columns_step_by_step_have_all_of_them() -> None:
     assert plan_dot(dot, WIDE).unit_columns < 1024
 
 
+def test_pieces_take_whole_lines_of_far_rows_that_are_neighbours() -> None:
+    machine = replace(WIDE, cache_bytes=(48 << 10, 2 << 20, 32 << 20))
+    plan = plan_dot(plain(256, 21, 4225, lhs_dim=0), machine)
+    assert (plan.unit_rows, plan.packs_lhs) == (256, False)
+    assert plan.parts > 1
+    assert plan_dot(plain(256, 21, 900, lhs_dim=0), machine).unit_rows < 256
+
+
 def test_few_rows_read_the_right_operand_where_it_stays_near() -> None:
     assert not plan_dot(plain(32, 1000, 1000), WIDE).packs_rhs
     assert not plan_dot(plain(32, 2048, 250), WIDE).packs_rhs
