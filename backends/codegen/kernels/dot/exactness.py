@@ -6,48 +6,37 @@ terms that were not exact may be too small for words, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from xlalite.backends.codegen.arrays.types import representation
+from xlalite.backends.codegen.kernels.dot.driver_part import DriverPart
 from xlalite.backends.codegen.kernels.dot.exponent_scan import exponent_scan
 from xlalite.backends.codegen.kernels.dot.layout import DotLayout
-from xlalite.backends.codegen.kernels.dot.plan import DotPlan
 from xlalite.backends.codegen.kernels.dot.product import Piece
 from xlalite.backends.codegen.kernels.dot.words import is_exact
-from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
-from xlalite.backends.codegen.llvm import I8, I32, Function, FunctionBuilder, ModuleBuilder, Value
+from xlalite.backends.codegen.kernels.scalars import Scalar
+from xlalite.backends.codegen.llvm import I8, I32, Value
+from xlalite.hlo.records import dataclass
 
 
-class Exactness:
-    """Emits the answer into the loops of a kernel."""
+@dataclass(frozen=True, slots=True)
+class Exactness(DriverPart):
+    """Emits the answer into the loops of a kernel.
 
-    def __init__(
-        self,
-        module: ModuleBuilder,
-        fb: FunctionBuilder,
-        math: Scalars,
-        callee: Callable[[Function], Value],
-        plan: DotPlan,
-        layout: DotLayout,
-    ) -> None:
-        """As a driver does."""
-        self._module = module
-        self._fb = fb
-        self._math = math
-        self._callee = callee
-        self._plan = plan
-        self._layout = layout
+    Attributes:
+        layout: What the product has in scratch memory.
+    """
+
+    layout: DotLayout
 
     def scan(self, piece: Piece, row: Scalar, start: Scalar, depth: Scalar, least: Value) -> None:
         """Finds the least exponent of all that lies between the first and the last element of a left operand's part."""
-        fb, plan, math, area = self._fb, self._plan, self._math, piece.area
+        fb, plan, math, area = self.fb, self.plan, self.math, piece.area
         matrix, memory = plan.view.lhs, representation(plan.numbers.lhs).memory
         first = math.add(matrix.outer.place(math, row), matrix.depth.place(math, start))
         ends = math.subtract(math.add(row, area.height), 1), math.subtract(math.add(start, depth), 1)
         last = math.add(matrix.outer.place(math, ends[0]), matrix.depth.place(math, ends[1]))
-        scan = exponent_scan(self._module, plan.lanes)
+        scan = exponent_scan(self.module, plan.lanes)
         count = math.value(math.add(math.subtract(last, first), 1))
-        found = fb.call_pointer(self._callee(scan), I32, (math.address(memory, piece.lhs, first), count))
+        found = fb.call_pointer(self.callee(scan), I32, (math.address(memory, piece.lhs, first), count))
         fb.store(found, least, 4)
 
     def of(self, piece: Piece, start: Scalar, least: tuple[Value, Value], known: Value) -> Value:
@@ -59,9 +48,9 @@ class Exactness:
             least: Where the least exponents of both operands are.
             known: Where the answer is kept for each piece of the result, if there are terms after others.
         """
-        fb, math = self._fb, self._math
+        fb, math = self.fb, self.math
         answer = is_exact(fb, *(fb.load(I32, place, 4) for place in least))
-        if not self._layout.remembers:
+        if not self.layout.remembers:
             return answer
         place = math.address(I8, known, piece.unit)
         is_first = fb.icmp("eq", math.value(start), math.value(piece.start))

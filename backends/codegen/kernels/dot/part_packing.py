@@ -6,42 +6,33 @@ from collections.abc import Callable
 
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.computed_operand import ComputePart, Range
+from xlalite.backends.codegen.kernels.dot.driver_part import DriverPart
 from xlalite.backends.codegen.kernels.dot.layout import OperandLayout
 from xlalite.backends.codegen.kernels.dot.packers import pack
 from xlalite.backends.codegen.kernels.dot.packing import TERMS_AT_ONCE, WORDS_AT_ONCE
-from xlalite.backends.codegen.kernels.dot.plan import DotPlan
-from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
-from xlalite.backends.codegen.llvm import I32, Function, FunctionBuilder, ModuleBuilder, Value, constant
+from xlalite.backends.codegen.kernels.scalars import Scalar
+from xlalite.backends.codegen.llvm import I32, Value, constant
+from xlalite.hlo.records import dataclass
 
 
-class PartPacker:
-    """Emits the packing of parts of operands into the scratch memory of a piece of work."""
+@dataclass(frozen=True, slots=True)
+class PartPacker(DriverPart):
+    """Emits the packing of parts of operands into the scratch memory of a piece of work.
 
-    def __init__(
-        self,
-        module: ModuleBuilder,
-        fb: FunctionBuilder,
-        math: Scalars,
-        callee: Callable[[Function], Value],
-        plan: DotPlan,
-        place: Callable[[int], Value],
-    ) -> None:
-        """As a driver does; `place` gives the address of an offset in the scratch memory."""
-        self._module = module
-        self._fb = fb
-        self._math = math
-        self._callee = callee
-        self._plan = plan
-        self._place = place
+    Attributes:
+        place: Gives the address of an offset in the scratch memory.
+    """
+
+    place: Callable[[int], Value]
 
     def pack(self, operand: OperandLayout, source: Value | ComputePart, outer: Range, depth: Range) -> None:
         """Packs a part of an operand, whose product begins at an address or which is computed, into its place."""
-        fb, math, packing = self._fb, self._math, operand.packing
+        fb, math, packing = self.fb, self.math, operand.packing
         assert packing is not None, "the caller asked"
-        target = self._place(operand.offset)
+        target = self.place(operand.offset)
         (first, extent), (term, terms) = outer, depth
         if operand.least_offset is not None:
-            fb.store(constant(I32, -1), self._place(operand.least_offset), 4)
+            fb.store(constant(I32, -1), self.place(operand.least_offset), 4)
         if not operand.tile_extent:
             if isinstance(source, Value):
                 self._call(operand, source, target, (term, first, terms, extent))
@@ -49,7 +40,7 @@ class PartPacker:
                 source(outer, depth, target, packing.target_line)
             return
         # Lines that several tiles share are copied for all of them while they are in the nearest cache.
-        step, most = operand.tile_extent, max(1, self._plan.unit_depth)
+        step, most = operand.tile_extent, max(1, self.plan.unit_depth)
         if operand.stage is not None:
             most = operand.stage.terms
         elif packing.source_x.is_contiguous:
@@ -59,7 +50,7 @@ class PartPacker:
                 math.multiply(math.divide(start, step), operand.tile),
                 math.multiply(math.divide(begin, packing.word), packing.depth_line),
             )
-            place_of_part = math.address(self._plan.numbers.kept, target, place)
+            place_of_part = math.address(self.plan.numbers.kept, target, place)
             width, height = math.piece(start, step, extent), math.piece(begin, most, terms)
             x, y = math.add(first, start), math.add(term, begin)
             if isinstance(source, Value):
@@ -67,13 +58,13 @@ class PartPacker:
             elif operand.stage is None:
                 source((x, width), (y, height), place_of_part, packing.target_line)
             else:
-                stage = self._place(operand.stage.offset)
+                stage = self.place(operand.stage.offset)
                 source((x, width), (y, height), stage, operand.stage.line)
                 self._call(operand, stage, place_of_part, (0, 0, width, height))
 
     def _pack_lines(self, operand: OperandLayout, source: Value, target: Value, outer: Range, depth: Range) -> None:
         """Packs a part of an operand in memory; where each x has a line of its own, one run of x after the other."""
-        fb, math, walk = self._fb, self._math, self._plan.view.lhs.outer
+        fb, math, walk = self.fb, self.math, self.plan.view.lhs.outer
         assert operand.packing is not None, "the caller asked"
         (x, width), (y, height), packing = outer, depth, operand.packing
         if not packing.in_lines or walk.is_single:
@@ -94,12 +85,12 @@ class PartPacker:
         self, operand: OperandLayout, source: Value, target: Value, part: tuple[Scalar, Scalar, Scalar, Scalar]
     ) -> None:
         """Calls the function that packs, which may say how small exponents are."""
-        fb = self._fb
+        fb = self.fb
         assert operand.packing is not None, "the caller asked"
-        given = map(self._math.value, (*part, *operand.packing.strides))
-        numbers, arguments = self._plan.numbers, (source, target, *given)
-        found = pack(self._module, fb, self._callee, numbers, operand.packing, arguments)
+        given = map(self.math.value, (*part, *operand.packing.strides))
+        numbers, arguments = self.plan.numbers, (source, target, *given)
+        found = pack(self.module, fb, self.callee, numbers, operand.packing, arguments)
         if operand.least_offset is not None:
             assert found is not None, "packing bf16 gives an exponent"
-            least = self._place(operand.least_offset)
+            least = self.place(operand.least_offset)
             fb.store(fb.umin(fb.load(I32, least, 4), found), least, 4)

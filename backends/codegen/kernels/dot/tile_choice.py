@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from xlalite.backends.codegen.kernels.dot.driver_part import DriverPart
 from xlalite.backends.codegen.kernels.dot.layout import (
     DotLayout,
     narrows_tiles,
@@ -14,37 +15,28 @@ from xlalite.backends.codegen.kernels.dot.layout import (
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan
 from xlalite.backends.codegen.kernels.dot.tile import Tile
 from xlalite.backends.codegen.kernels.dot.tilings import Form
-from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
-from xlalite.backends.codegen.llvm import Function, FunctionBuilder, ModuleBuilder, Value
+from xlalite.backends.codegen.kernels.scalars import Scalar
+from xlalite.backends.codegen.llvm import Value
+from xlalite.hlo.records import dataclass
 
 
-class TileChoice:
-    """Emits the choice of a function."""
+@dataclass(frozen=True, slots=True)
+class TileChoice(DriverPart):
+    """Emits the choice of a function.
 
-    def __init__(
-        self,
-        module: ModuleBuilder,
-        fb: FunctionBuilder,
-        math: Scalars,
-        callee: Callable[[Function], Value],
-        plan: DotPlan,
-        layout: DotLayout,
-    ) -> None:
-        """As a driver does."""
-        self._module = module
-        self._fb = fb
-        self._math = math
-        self._callee = callee
-        self._plan = plan
-        self._layout = layout
+    Attributes:
+        layout: What the product has in scratch memory.
+    """
+
+    layout: DotLayout
 
     def declare_first(self) -> None:
         """Declares the tile that takes longest to compile, so that it is there first."""
-        first_tile(self._plan, self._layout).function(self._module, self._plan.numbers)
+        first_tile(self.plan, self.layout).function(self.module, self.plan.numbers)
 
     def function(self, height: Scalar, width: Scalar, is_exact: Value | None) -> Value:
         """The function for so many rows and columns; `is_exact` says whether words are right for the numbers."""
-        plan = self._plan
+        plan = self.plan
         if plan.form is Form.STREAM or plan.walks_columns:
             return self._of(plan.rows, plan.columns, is_exact)
 
@@ -60,15 +52,15 @@ class TileChoice:
     def _choice(self, size: Scalar, whole: int, rest: int, option: Callable[[int], Value]) -> Value:
         if isinstance(size, int) or not rest:
             return option(size if isinstance(size, int) else whole)
-        return self._fb.select(self._fb.icmp("eq", size, self._math.operand(whole)), option(whole), option(rest))
+        return self.fb.select(self.fb.icmp("eq", size, self.math.operand(whole)), option(whole), option(rest))
 
     def _of(self, rows: int, columns: int, is_exact: Value | None) -> Value:
-        tile, numbers = tile_of(self._plan, self._layout, rows, columns), self._plan.numbers
-        function = self._callee(tile.function(self._module, numbers))
+        tile, numbers = tile_of(self.plan, self.layout, rows, columns), self.plan.numbers
+        function = self.callee(tile.function(self.module, numbers))
         if is_exact is None or numbers.widened is None:
             return function
-        widened_tile = widened_tile_of(self._plan, self._layout, columns)
-        return self._fb.select(is_exact, function, self._callee(widened_tile.function(self._module, numbers.widened)))
+        widened_tile = widened_tile_of(self.plan, self.layout, columns)
+        return self.fb.select(is_exact, function, self.callee(widened_tile.function(self.module, numbers.widened)))
 
 
 def first_tile(plan: DotPlan, layout: DotLayout) -> Tile:
