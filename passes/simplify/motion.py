@@ -112,25 +112,25 @@ def reshape_around_functions(instruction: HloInstruction) -> RuleResult:
     inner, dims = instruction.operand(0), instruction.shape.dims
     if not inner.op.is_elementwise or not used_once(inner) or not dims:
         return None
-    parts = _parts(inner, dims, _MOST_FUNCTIONS)
-    return _at_sizes(inner, dims) if parts is not None and "reshape" in parts else None
+    leaves = _leaves(inner, dims, _MOST_FUNCTIONS)
+    return _at_sizes(inner, dims) if leaves is not None and "reshape" in leaves else None
 
 
-def _parts(value: HloInstruction, dims: Sequence[int], functions: int) -> set[str] | None:
-    """The operations that elements of some sizes can be taken from, if a few functions have no other operands."""
+def _leaves(value: HloInstruction, dims: Sequence[int], functions: int) -> set[str] | None:
+    """What a few functions start from, if that can be had at some sizes: reshapes of such and broadcasts; else None."""
     if value.opcode == "broadcast" or value.shape.is_scalar:
         return {"broadcast"}
     if value.opcode == "reshape":
         return {"reshape"} if value.operand(0).shape.dims == tuple(dims) else None
     if not functions or not value.op.is_elementwise or not used_once(value):
         return None
-    found = [_parts(operand, dims, functions - 1) for operand in value.operands]
-    known = [parts for parts in found if parts is not None]
+    found = [_leaves(operand, dims, functions - 1) for operand in value.operands]
+    known = [leaves for leaves in found if leaves is not None]
     return set().union(*known) if len(known) == len(found) else None
 
 
 def _at_sizes(value: HloInstruction, dims: Sequence[int]) -> HloInstruction:
-    """A value of which `_parts` knows, at those sizes."""
+    """A value whose `_leaves` can be had at some sizes, at those."""
     if value.opcode == "reshape":
         return value.operand(0)
     if value.shape.is_scalar:

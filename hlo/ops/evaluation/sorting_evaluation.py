@@ -77,7 +77,7 @@ def sort_key(comparator: HloComputation) -> SortKey | None:
 
     It may say by itself that numbers come before NaN: `f(a) < f(b) or (f(a) is a number and f(b) is none)`.
     """
-    root = _without_nans(comparator.root)
+    root = _comparison_of_numbers(comparator.root)
     if root.opcode != "compare" or root.attrs.direction not in (Direction.LT, Direction.GT):
         return None
     lhs, rhs = root.operands
@@ -93,7 +93,7 @@ def sort_key(comparator: HloComputation) -> SortKey | None:
     return SortKey(lhs, is_descending, order is ComparisonType.TOTALORDER)
 
 
-def _without_nans(root: HloInstruction) -> HloInstruction:
+def _comparison_of_numbers(root: HloInstruction) -> HloInstruction:
     """The comparison of numbers in one that takes NaN for the largest; another root as it is."""
     for less, rest in (root.operands, root.operands[::-1]) if root.opcode == "or" else ():
         if less.opcode != "compare" or rest.opcode != "and" or less.attrs.type is ComparisonType.TOTALORDER:

@@ -68,3 +68,13 @@ ENTRY e {{ x = f32[{NEAR}] parameter(0)
  ROOT c = f32[{2 * NEAR}] concatenate(x, z), dimensions={{0}} }}""")
     reads, writes = asked(executable)
     assert (reads > 0) == (writes > 0) == TAKES_LINES
+
+
+@pytest.mark.parametrize(("size", "is_near"), [(64, True), (FAR, False)])
+def test_lines_of_transposed_results(compile_text: Any, size: int, is_near: bool) -> None:
+    executable = compile_text(f"""HloModule m
+ENTRY e {{ x = f32[64,{size}] parameter(0)
+ ROOT t = f32[{size},64] transpose(x), dimensions={{1,0}} }}""")
+    reads, writes = asked(executable)
+    assert reads > 0
+    assert writes == (reads if is_near else 0)
