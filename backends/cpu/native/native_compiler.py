@@ -11,6 +11,7 @@ import atexit
 import ctypes
 import functools
 import os
+import threading
 from collections.abc import Collection, Iterable, Mapping
 
 from xlalite.backends.codegen.llvm import BRIEF
@@ -173,9 +174,11 @@ class _Worker:
             self._machines[level] = self._table[level] = take_machine(level, options)
 
     def start(self) -> None:
-        """Lets a thread work."""
-        _running[self] = None
-        _runtime().start(self.record)
+        """Lets a thread work; none is made while a process forks."""
+        start = _runtime().start
+        with _all.starting:
+            _running[self] = None
+            start(self.record)
 
     def work(self) -> None:
         """Works until the queue ends."""
@@ -240,12 +243,20 @@ def _adding(passes: tuple[IrPass, ...]) -> ctypes.Array[ctypes.c_void_p]:
 
 
 class _Running:
-    """All queues from which somebody may be in LLVM, as a lock that forks wait for."""
+    """All queues from which somebody may be in LLVM, as a lock that forks wait for.
+
+    A child that was forked while another thread made one frees that one's memory twice (glibc 2.36).
+
+    Attributes:
+        starting: Held while a thread is made.
+    """
 
     def __init__(self) -> None:
+        self.starting = threading.RLock()
         self._held: list[Queue] = []
 
     def __enter__(self) -> None:
+        self.starting.acquire()
         self._held = list({id(each.queue): each.queue for each in _running.copy()}.values())
         for queue in self._held:
             _runtime().hold(queue)
@@ -253,6 +264,7 @@ class _Running:
     def __exit__(self, *exception: object) -> None:
         while self._held:
             _runtime().let_go(self._held.pop())
+        self.starting.release()
 
 
 _running: dict[_Worker, None] = {}

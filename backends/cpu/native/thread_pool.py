@@ -17,7 +17,7 @@ import time
 import weakref
 from collections.abc import Mapping
 
-from xlalite.backends.cpu.native.fork_lock import ForkLock
+from xlalite.backends.cpu.native.fork_lock import ForkLock, hold_over_forks
 from xlalite.backends.cpu.native.linker import LinkedModule
 from xlalite.backends.cpu.native.once import once
 from xlalite.backends.cpu.native.runtime_code import runtime_code
@@ -109,6 +109,8 @@ class _Runtime:
             self.create = self._function("xlalite_pool_create", pointer, ctypes.c_int32, ctypes.c_int32)
             self.destroy = self._function("xlalite_pool_destroy", None, pointer)
             self.reset = self._function("xlalite_pool_reset", None, pointer)
+            self.hold = self._function("xlalite_pool_hold", ctypes.c_int32, pointer)
+            self.let_go = self._function("xlalite_pool_let_go", None, pointer)
             self.spin = self._function("xlalite_spin", None, word)
 
     def _function(self, name: str, result: type | None, *arguments: type) -> ctypes._CFunctionType:
@@ -119,6 +121,7 @@ class _Runtime:
 def _runtime() -> _Runtime:
     runtime = _Runtime(runtime_code("thread pool", _thread_pool_ir))
     if has_native_pool():
+        hold_over_forks(_starts)
         os.register_at_fork(after_in_child=_reset_pools)
     return runtime
 
@@ -149,6 +152,21 @@ def _reset_pools() -> None:
         _runtime().reset(pool.address)
 
 
+class _Starts:
+    """The start of workers, as a lock that forks wait for: see `native_compiler.py`."""
+
+    def __init__(self) -> None:
+        self._held: list[ThreadPool] = []
+
+    def __enter__(self) -> None:
+        self._held = [pool for pool in list(_live_pools) if _runtime().hold(pool.address)]
+
+    def __exit__(self, *exception: object) -> None:
+        while self._held:
+            _runtime().let_go(self._held.pop().address)
+
+
+_starts = _Starts()
 _pools_lock = ForkLock()
 _pools: weakref.WeakValueDictionary[int, ThreadPool] = weakref.WeakValueDictionary()
 _live_pools: weakref.WeakSet[ThreadPool] = weakref.WeakSet()

@@ -107,7 +107,7 @@ def serial_pool_ir() -> str:
 
 
 def thread_pool_ir(target: TargetInfo | None = None) -> str:
-    """The module: `xlalite_parallel_for`, and create, destroy, reset and spin functions for `thread_pool.py`."""
+    """The module: `xlalite_parallel_for`, and what `thread_pool.py` calls."""
     module = ModuleBuilder("thread_pool", target)
     run_chunks = _run_chunks(module)
     start_workers = _start_workers(module, _worker(module, run_chunks))
@@ -115,6 +115,8 @@ def thread_pool_ir(target: TargetInfo | None = None) -> str:
     _write_create(module)
     _write_destroy(module)
     _write_reset(module)
+    _write_hold(module)
+    _write_let_go(module)
     _write_spin(module)
     return module.text()
 
@@ -282,7 +284,7 @@ def _start_workers(module: ModuleBuilder, worker: Function) -> Function:
         slot.store("pool", pool.pointer)
         slot.store("index", index)
         start_thread(fb, slot, worker)
-    pool.store("started", 1)
+    pool.atomic_store("started", 1, "release")
     fb.ret()
     return fb.function
 
@@ -323,6 +325,24 @@ def _write_reset(module: ModuleBuilder) -> None:
     pool = Record(fb, _Pool, fb.parameters[0])
     for name in ("started", "busy", "sleepers", "gate"):
         pool.store(name, 0)
+    fb.ret()
+
+
+def _write_hold(module: ModuleBuilder) -> None:
+    """Waits until the workers are there, or takes the pool, so that nobody starts them; gives whether it was taken."""
+    fb = module.function("xlalite_pool_hold", I32, (PTR,))
+    pool = Record(fb, _Pool, fb.parameters[0])
+    with fb.while_loop(()) as turns:
+        with fb.if_(fb.icmp("ne", pool.atomic_load("started", "acquire"), 0)):
+            fb.ret(constant(I32, 0))
+        turns.continue_while(fb.icmp("ne", pool.atomic_rmw("xchg", "busy", 1, "acquire"), 0))
+        _relax(fb)
+    fb.ret(constant(I32, 1))
+
+
+def _write_let_go(module: ModuleBuilder) -> None:
+    fb = module.function("xlalite_pool_let_go", VOID, (PTR,))
+    Record(fb, _Pool, fb.parameters[0]).atomic_store("busy", 0, "release")
     fb.ret()
 
 

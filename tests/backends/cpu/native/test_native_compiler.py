@@ -1,5 +1,6 @@
 import inspect
 import os
+import threading
 import time
 
 import numpy as np
@@ -11,6 +12,7 @@ from xlalite.backends.codegen.llvm import AS_WRITTEN, TargetInfo
 from xlalite.backends.cpu.compilation.compilation import Compilation, Step
 from xlalite.backends.cpu.compilation.request import CompileRequest
 from xlalite.backends.cpu.emission.module_emitter import emit_module
+from xlalite.backends.cpu.native import native_compiler
 from xlalite.backends.cpu.native.content_names import ContentNames, named_by_content
 from xlalite.backends.cpu.native.jit import CodeForm, generate_code
 from xlalite.backends.cpu.native.jit_options import IrPass, JitOptions
@@ -262,6 +264,21 @@ print(sorted(done), sum(begun) > 0)
 """
     output, errors = run_python(STRESS + program).communicate(timeout=60)
     assert output.strip() == "[0, 1, 2, 3] True", errors
+
+
+def test_no_thread_is_made_while_a_process_forks():
+    early = NativeCompiler(JitOptions(), None)
+    other = threading.Thread(target=early.offer, args=(OPTIMIZED,))
+    with native_compiler._all:
+        other.start()
+        other.join(0.1)
+        assert other.is_alive()
+        assert not early.begun
+    other.join(20)
+    deadline = time.monotonic() + 20
+    while not early.begun and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert early.end().keys() == {OPTIMIZED}
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")

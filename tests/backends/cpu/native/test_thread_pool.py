@@ -11,6 +11,7 @@ from xlalite.backends.base import CompileOptions
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.backends.cpu.backend import CpuBackend
 from xlalite.backends.cpu.executable import CpuExecutable
+from xlalite.backends.cpu.native import thread_pool
 from xlalite.backends.cpu.native.jit import compile_ir
 from xlalite.backends.cpu.native.linker import link
 from xlalite.backends.cpu.native.object_code import IrSource
@@ -247,6 +248,23 @@ def test_workers_start_with_the_first_job_and_stop_with_the_pool(kernels):
     del pool
     gc.collect()
     assert are_gone(workers)
+
+
+@needs_workers
+def test_workers_do_not_start_while_a_process_forks(kernels):
+    before = thread_ids()
+    started, other = ThreadPool(2), ThreadPool(2)
+    assert meet(started, kernels, 2) == 2
+    workers = thread_ids()
+    with thread_pool._starts:
+        job = Job(64, other)
+        other.parallel_for(kernels.address("count"), job.address, 64)
+        assert (job.counts == 1).all()
+        assert set(job.owners) == {threading.get_ident()}
+        assert thread_ids() == workers
+        assert meet(started, kernels, 2) == 2
+    assert meet(other, kernels, 2) == 2
+    assert len(thread_ids() - before) == 2
 
 
 @needs_workers
