@@ -36,6 +36,7 @@ from xlalite.passes.preparation.convolution_kernel_order import ConvolutionKerne
 from xlalite.passes.preparation.convolution_winograd import ConvolutionWinograd
 from xlalite.passes.preparation.flatten_call_graph import FlattenCallGraph
 from xlalite.passes.preparation.reduction_splitter import ReductionSplitter
+from xlalite.passes.preparation.window_splitter import WindowSplitter
 from xlalite.passes.simplify.algebraic_simplifier import AlgebraicSimplifier
 from xlalite.passes.simplify.conditional_simplifier import ConditionalSimplifier
 from xlalite.passes.simplify.constant_folding import ConstantFolding, SplatConstants
@@ -93,6 +94,7 @@ PASSES: dict[str, type[HloPass]] = {
         TupleSimplifier,
         Unschedule,
         WhileSimplifier,
+        WindowSplitter,
         ZeroSizedElimination,
     )
 }

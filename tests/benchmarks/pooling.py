@@ -15,23 +15,24 @@ from benchmarks.programs import dims, onnx_program, signed, text_contest
 def workloads() -> list[Workload]:
     """All of them."""
     kinds = [
-        (kind, layout, size, gradient)
+        (kind, layout, size, 2, gradient, 64)
         for kind in ("max", "average")
         for layout in ("NHWC", "NCHW")
         for size in (2, 3)
         for gradient in (False, True)
     ]
+    kinds += [(kind, layout, 5, 1, False, 3) for kind in ("max", "average") for layout in ("NHWC", "NCHW")]
     place = " [{batch} {height}x{width} {channels}]"
     return [
         workload(
-            f"{kind} pool {layout} {size}x{size} by 2{', gradient' * gradient}" + place,
-            partial(_pool, kind, layout, size, gradient),
+            f"{kind} pool {layout} {size}x{size} by {stride}{', gradient' * gradient}" + place,
+            partial(_pool, kind, layout, size, stride, gradient),
             batch=8,
             height=113,
             width=112,
-            channels=64,
+            channels=channels,
         )
-        for kind, layout, size, gradient in kinds
+        for kind, layout, size, stride, gradient, channels in kinds
     ]
 
 
@@ -40,12 +41,14 @@ class _Pool:
     """Windows over two neighbouring dimensions of four.
 
     Attributes:
-        size: Length of a window's sides; windows are two apart.
+        size: Length of a window's sides.
+        stride: Distance of windows.
         first: The first of the two dimensions.
         shape: Of the images.
     """
 
     size: int
+    stride: int
     first: int
     shape: tuple[int, ...]
 
@@ -56,7 +59,7 @@ class _Pool:
     @property
     def result(self) -> tuple[int, ...]:
         pooled = self.each(True, False)
-        return tuple((n - self.size) // 2 + 1 if p else n for n, p in zip(self.shape, pooled, strict=True))
+        return tuple((n - self.size) // self.stride + 1 if p else n for n, p in zip(self.shape, pooled, strict=True))
 
     def sides(self, size: int) -> str:
         return "x".join(map(str, self.each(size, 1)))
@@ -64,13 +67,14 @@ class _Pool:
     def padding(self) -> list[tuple[int, int, int]]:
         """Around and between the results, so that each pixel sees the windows that hold it."""
         sides = zip(self.shape, self.result, self.each(True, False), strict=True)
-        return [(self.size - 1, n - (o - 1) * 2 - 1, 1) if p else (0, 0, 0) for n, o, p in sides]
+        between = self.stride - 1
+        return [(self.size - 1, n - (o - 1) * self.stride - 1, between) if p else (0, 0, 0) for n, o, p in sides]
 
     def views(self, x: np.ndarray) -> list[np.ndarray]:
         """For each place in a window, the elements there."""
-        ends = [self.result[self.first + k] * 2 - 1 for k in (0, 1)]
+        ends = [(self.result[self.first + k] - 1) * self.stride + 1 for k in (0, 1)]
         return [
-            x[(slice(None),) * self.first + (slice(i, i + ends[0], 2), slice(j, j + ends[1], 2))]
+            x[(slice(None),) * self.first + (slice(i, i + ends[0], self.stride), slice(j, j + ends[1], self.stride))]
             for i in range(self.size)
             for j in range(self.size)
         ]
@@ -80,6 +84,7 @@ def _pool(
     kind: str,
     layout: str,
     size: int,
+    stride: int,
     gradient: bool,
     batch: int = 2,
     height: int = 7,
@@ -87,7 +92,7 @@ def _pool(
     channels: int = 3,
 ) -> Contest:
     shape = (batch, height, width, channels) if layout == "NHWC" else (batch, channels, height, width)
-    pool = _Pool(size, layout.index("H"), shape)
+    pool = _Pool(size, stride, layout.index("H"), shape)
     images, cotangents = signed(pool.shape, pool.result)
     forward = partial(_in_jax, pool, kind)
     if not gradient:
@@ -95,7 +100,7 @@ def _pool(
         in_onnx = onnx_program(
             f"float[{dims(pool.shape)}] x",
             f"float[{dims(pool.result)}] y",
-            f"y = {name}<kernel_shape=[{size},{size}], strides=[2,2]>(x)",
+            f"y = {name}<kernel_shape=[{size},{size}], strides=[{stride},{stride}]>(x)",
         )
         return text_contest(
             _forward_text(pool, kind),
@@ -124,7 +129,7 @@ def _pool(
 
 def _forward_text(pool: _Pool, kind: str) -> str:
     function, start = ("max", "-inf") if kind == "max" else ("add", "0")
-    window = f"window={{size={pool.sides(pool.size)} stride={pool.sides(2)}}}, to_apply={function}_f32"
+    window = f"window={{size={pool.sides(pool.size)} stride={pool.sides(pool.stride)}}}, to_apply={function}_f32"
     result = f"f32[{dims(pool.result)}]"
     lines = [
         f"x = f32[{dims(pool.shape)}] parameter(0)",
@@ -138,7 +143,7 @@ def _forward_text(pool: _Pool, kind: str) -> str:
 
 
 def _max_gradient_text(pool: _Pool) -> str:
-    window = f"window={{size={pool.sides(pool.size)} stride={pool.sides(2)}}}, select=ge_f32, scatter=add_f32"
+    window = f"window={{size={pool.sides(pool.size)} stride={pool.sides(pool.stride)}}}, select=ge_f32, scatter=add_f32"
     lines = [
         f"x = f32[{dims(pool.shape)}] parameter(0)",
         f"g = f32[{dims(pool.result)}] parameter(1)",
@@ -171,7 +176,7 @@ def _lines(lines: Sequence[str]) -> str:
 
 def _in_jax(pool: _Pool, kind: str, jax: Any) -> Callable[[Any], Any]:
     function, start = (jax.lax.max, -np.inf) if kind == "max" else (jax.lax.add, 0.0)
-    size, stride = tuple(pool.each(pool.size, 1)), tuple(pool.each(2, 1))
+    size, stride = tuple(pool.each(pool.size, 1)), tuple(pool.each(pool.stride, 1))
     share = np.float32(1 if kind == "max" else 1 / pool.size**2)
     return lambda x: jax.lax.reduce_window(x, np.float32(start), function, size, stride, "VALID") * share
 
@@ -179,8 +184,8 @@ def _in_jax(pool: _Pool, kind: str, jax: Any) -> Callable[[Any], Any]:
 def _in_torch(pool: _Pool, kind: str, torch: Any, x: Any) -> Any:
     function = getattr(torch.nn.functional, "max_pool2d" if kind == "max" else "avg_pool2d")
     if pool.first == 2:
-        return function(x, pool.size, 2)
-    return function(x.permute(0, 3, 1, 2), pool.size, 2).permute(0, 2, 3, 1)
+        return function(x, pool.size, pool.stride)
+    return function(x.permute(0, 3, 1, 2), pool.size, pool.stride).permute(0, 2, 3, 1)
 
 
 def _gradient_in_torch(pool: _Pool, kind: str, torch: Any, x: Any, g: Any) -> Any:

@@ -7,9 +7,9 @@ After:  `f32[128,4] add(f32[128,4] x, f32[128,4] broadcast(f32[4] b), dimensions
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from xlalite.backends.codegen.kernels.dimension_runs import Boundaries, DimensionRuns, find_boundaries
 from xlalite.hlo.ir.computation import HloComputation
@@ -23,6 +23,9 @@ from xlalite.hlo.types.window import Window, WindowDimension
 if TYPE_CHECKING:
     from xlalite.hlo.ops.dot import DotAttrs
     from xlalite.hlo.ops.gathering import GatherAttrs
+
+
+_T = TypeVar("_T")
 
 
 def collapse(body: HloComputation) -> HloComputation:
@@ -142,17 +145,26 @@ def _iota_attrs(instruction: HloInstruction, runs: RunsOf, shape: Shape) -> Attr
     return replace(instruction.attrs, iota_dimension=_number_of(runs[instruction], instruction.attrs.iota_dimension))
 
 
-def _slice_attrs(instruction: HloInstruction, runs: RunsOf, shape: Shape) -> Attrs:
+def _first_of_runs(instruction: HloInstruction, attrs: Sequence[_T], runs: RunsOf) -> Iterator[tuple[_T, int]]:
+    """What holds for the first dimension of each run of the first operand, and how many elements are inside of it."""
     operand = instruction.operand(0)
+    for run in runs[operand]:
+        yield attrs[run[0]], math.prod(operand.shape.dims[d] for d in run[1:])
+
+
+def _slice_attrs(instruction: HloInstruction, runs: RunsOf, shape: Shape) -> Attrs:
     ranges = [
-        instruction.attrs.slice[run[0]] if len(run) == 1 else (0, math.prod(operand.shape.dims[d] for d in run), 1)
-        for run in runs[instruction]
+        (start * inside, limit * inside, stride)
+        for (start, limit, stride), inside in _first_of_runs(instruction, instruction.attrs.slice, runs)
     ]
     return replace(instruction.attrs, slice=tuple(ranges))
 
 
 def _pad_attrs(instruction: HloInstruction, runs: RunsOf, shape: Shape) -> Attrs:
-    amounts = [instruction.attrs.padding[run[0]] if len(run) == 1 else (0, 0, 0) for run in runs[instruction]]
+    amounts = [
+        (low * inside, high * inside, interior)
+        for (low, high, interior), inside in _first_of_runs(instruction, instruction.attrs.padding, runs)
+    ]
     return replace(instruction.attrs, padding=tuple(amounts))
 
 
@@ -161,9 +173,12 @@ def _dynamic_slice_attrs(instruction: HloInstruction, runs: RunsOf, shape: Shape
 
 
 def _window_attrs(instruction: HloInstruction, runs: RunsOf, shape: Shape) -> Attrs:
-    old: Window = instruction.attrs.window
-    own = runs[instruction.operand(0)]
-    dimensions = [old.dimensions[run[0]] if len(run) == 1 else WindowDimension(1) for run in own]
+    dimensions = [
+        replace(dim, pad_low=dim.pad_low * inside, pad_high=dim.pad_high * inside, rhs_dilate=dim.rhs_dilate * inside)
+        if dim != WindowDimension(1)
+        else dim
+        for dim, inside in _first_of_runs(instruction, instruction.attrs.window.dimensions, runs)
+    ]
     return replace(instruction.attrs, window=Window(tuple(dimensions)))
 
 

@@ -24,6 +24,10 @@ DimensionRuns = tuple[tuple[int, ...], ...]
 """Runs of dimensions that merge, in order; together they are all dimensions."""
 
 
+_VECTORS = 32
+"""Elements of two vectors, about: rows of so many ask once, not for each element, whether they are padding."""
+
+
 def find_boundaries(body: HloComputation) -> Boundaries:
     """The boundaries between dimensions of all instructions, with those cut that must stay."""
     boundaries = Boundaries()
@@ -256,14 +260,20 @@ def _relate_iota(boundaries: Boundaries, instruction: HloInstruction) -> None:
     boundaries.cut_around(instruction, instruction.attrs.iota_dimension)
 
 
-def _relate_partial(touched: Callable[[HloInstruction], set[int]]) -> Callable[[Boundaries, HloInstruction], None]:
-    """Relation of an operation that touches some dimensions of its first operand and passes the others through."""
+def _relate_partial(
+    touched: Callable[[HloInstruction], set[int]], shifted: Callable[[HloInstruction], set[int]] = lambda _: set()
+) -> Callable[[Boundaries, HloInstruction], None]:
+    """Relation of an operation that touches some dimensions of its first operand and passes the others through.
+
+    What is inside a dimension of which it reads neighbours somewhere else lies in one piece with it.
+    """
 
     def relate(boundaries: Boundaries, instruction: HloInstruction) -> None:
-        dimensions, rank = touched(instruction), _rank(instruction)
+        apart, rank = touched(instruction), _rank(instruction)
+        begin = apart | shifted(instruction)
         arrays = [o for o in instruction.operands if o.shape.rank == rank and rank]
         for dimension in range(1, rank):
-            if dimension in dimensions or dimension - 1 in dimensions:
+            if dimension in begin or dimension - 1 in apart:
                 for array in (*arrays, instruction):
                     boundaries.cut(array, dimension)
             else:
@@ -287,6 +297,19 @@ def _resized(instruction: HloInstruction) -> set[int]:
     return {d for d, size in enumerate(instruction.shape.dims) if operand.shape.dims[d] != size}
 
 
+def _padded(instruction: HloInstruction) -> set[int]:
+    return {d for d, amounts in enumerate(instruction.attrs.padding) if any(amounts)}
+
+
+def _under_windows(instruction: HloInstruction) -> set[int]:
+    return {d for d, dim in enumerate(instruction.attrs.window.dimensions) if dim != WindowDimension(1)}
+
+
+def _skips(instruction: HloInstruction, dimension: int) -> bool:
+    dim: WindowDimension = instruction.attrs.window.dimensions[dimension]
+    return dim.stride > 1 or dim.lhs_dilate > 1
+
+
 _RELATIONS: dict[str, Callable[[Boundaries, HloInstruction], None]] = {
     "broadcast": _relate_broadcast,
     "reduce": _relate_reduce,
@@ -299,20 +322,19 @@ _RELATIONS: dict[str, Callable[[Boundaries, HloInstruction], None]] = {
     "iota": _relate_iota,
     "dot": _relate_dot,
     "slice": _relate_partial(
-        lambda i: {
-            d
-            for d, ((start, _, stride), size) in enumerate(zip(i.attrs.slice, i.operand(0).shape.dims, strict=True))
-            if start or stride != 1 or i.shape.dims[d] != size
-        }
+        lambda i: {d for d, (_, _, stride) in enumerate(i.attrs.slice) if stride != 1}, lambda i: _resized(i)
     ),
     "dynamic-slice": _relate_partial(_resized),
     "dynamic-update-slice": _relate_partial(_resized),
-    "pad": _relate_partial(lambda i: {d for d, amounts in enumerate(i.attrs.padding) if any(amounts)}),
+    "pad": _relate_partial(
+        lambda i: {d for d in _padded(i) if i.attrs.padding[d][2] or _elements_after(i, d + 1) >= _VECTORS}, _padded
+    ),
     "reverse": _relate_partial(lambda i: set(i.attrs.dimensions)),
     "concatenate": _relate_concatenate,
     **dict.fromkeys(("cholesky", "triangular-solve"), _relate_partial(lambda i: {i.shape.rank - 2, i.shape.rank - 1})),
-    **dict.fromkeys(
-        ("reduce-window", "select-and-scatter"),
-        _relate_partial(lambda i: {d for d, dim in enumerate(i.attrs.window.dimensions) if dim != WindowDimension(1)}),
+    "reduce-window": _relate_partial(
+        lambda i: {d for d in _under_windows(i) if _skips(i, d) or _elements_after(i.operand(0), d + 1) >= _VECTORS},
+        _under_windows,
     ),
+    "select-and-scatter": _relate_partial(_under_windows),
 }

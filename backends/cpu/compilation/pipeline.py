@@ -25,6 +25,7 @@ ConvolutionKernelOrder = late(
     "xlalite.passes.preparation.convolution_kernel_order:ConvolutionKernelOrder", "convolution"
 )
 ReductionSplitter = late("xlalite.passes.preparation.reduction_splitter:ReductionSplitter", "reduce")
+WindowSplitter = late("xlalite.passes.preparation.window_splitter:WindowSplitter", "reduce-window")
 ConvolutionFeatureOrder = late(
     "xlalite.backends.codegen.kernels.dot.feature_order:ConvolutionFeatureOrder", "convolution"
 )
@@ -81,7 +82,7 @@ def _until_fused(options: CompileOptions, target: TargetInfo) -> tuple[Stage, ..
         simplification(),
         DotOperandTypes(target),
         finishing(),
-        FixPoint("splitting", (ReductionSplitter(),)),
+        FixPoint("splitting", (ReductionSplitter(), WindowSplitter())),
         ProductRematerialization(target),
         Fusion(dot_epilogues=True),
         DotOperandPacking(target),

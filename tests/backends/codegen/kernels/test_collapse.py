@@ -117,6 +117,16 @@ CASES = {
     "a slice of the middle": (
         """x = f32[2,6,3,4] parameter(0)
            ROOT r = f32[2,2,3,4] slice(x), slice={[0:2],[4:6],[0:3],[0:4]}""",
+        "f32[2,72]",
+    ),
+    "every second of the middle": (
+        """x = f32[2,6,3,4] parameter(0)
+           ROOT r = f32[2,3,3,4] slice(x), slice={[0:2],[0:6:2],[0:3],[0:4]}""",
+        "f32[2,6,12]",
+    ),
+    "slices of two dimensions": (
+        """x = f32[2,6,3,4] parameter(0)
+           ROOT r = f32[2,2,2,4] slice(x), slice={[0:2],[4:6],[1:3],[0:4]}""",
         "f32[2,6,12]",
     ),
     "a full slice cuts nothing": (
@@ -134,7 +144,44 @@ CASES = {
         """x = f32[2,3,4] parameter(0)
            z = f32[] constant(7)
            ROOT r = f32[2,3,4] pad(x, z), padding=0_0x1_-1x0_0""",
+        "f32[2,12]",
+    ),
+    "a pad of long rows": (
+        """x = f32[2,3,40] parameter(0)
+           z = f32[] constant(7)
+           ROOT r = f32[2,5,40] pad(x, z), padding=0_0x1_1x0_0""",
+        "f32[2,3,40]",
+    ),
+    "a pad between elements": (
+        """x = f32[2,3,4] parameter(0)
+           z = f32[] constant(7)
+           ROOT r = f32[2,5,4] pad(x, z), padding=0_0x0_0_1x0_0""",
         "f32[2,3,4]",
+    ),
+    "windows of neighbours": (
+        """x = f32[2,5,3,4] parameter(0)
+           z = f32[] constant(0)
+           ROOT r = f32[2,4,3,4] reduce-window(x, z), window={size=1x2x1x1}, to_apply=add""",
+        "f32[2,60]",
+    ),
+    "windows with holes and padding": (
+        """x = f32[2,5,3] parameter(0)
+           z = f32[] constant(0)
+           ROOT r = f32[2,6,3] reduce-window(x, z), to_apply=add,
+             window={size=1x2x1 pad=0_0x2_1x0_0 rhs_dilate=1x2x1}""",
+        "f32[2,15]",
+    ),
+    "windows of long rows": (
+        """x = f32[2,5,3,40] parameter(0)
+           z = f32[] constant(0)
+           ROOT r = f32[2,4,3,40] reduce-window(x, z), window={size=1x2x1x1}, to_apply=add""",
+        "f32[2,5,120]",
+    ),
+    "windows that lie apart": (
+        """x = f32[2,5,3,4] parameter(0)
+           z = f32[] constant(0)
+           ROOT r = f32[2,2,3,4] reduce-window(x, z), window={size=1x2x1x1 stride=1x2x1x1}, to_apply=add""",
+        "f32[2,5,12]",
     ),
     "a reversal of all dimensions keeps all": (
         """x = f32[2,3,4] parameter(0)
