@@ -23,6 +23,11 @@ def is_immediate(instruction: HloInstruction) -> bool:
     return instruction.opcode == "constant" and instruction.shape.is_scalar
 
 
+def is_spread_immediate(instruction: HloInstruction) -> bool:
+    """Whether all its elements are one constant; kernels hold it as an immediate."""
+    return instruction.opcode == "broadcast" and is_immediate(instruction.operand(0))
+
+
 def why_not_fusible(instruction: HloInstruction) -> str | None:
     """Why an instruction cannot be computed element by element inside a kernel; None if it can."""
     if not instruction.shape.is_array:

@@ -9,7 +9,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.traversal import depends_on_itself, post_order
 from xlalite.hlo.records import dataclass
 from xlalite.passes.fusion.domain import Domain, Place, operand_place, place_of_result
-from xlalite.passes.fusion.fusible import is_expensive
+from xlalite.passes.fusion.fusible import is_expensive, is_immediate, is_spread_immediate
 from xlalite.passes.fusion.kernel_shape import KernelKind
 from xlalite.passes.fusion.work import (
     EXPENSIVE_FLOPS,
@@ -35,6 +35,7 @@ class KernelGroup:
         places: The members and where each is read.
         outputs: Members whose arrays others need, the root first.
         duplicates: Members that other kernels compute for themselves too.
+        computed: Number of members but constants.
         reductions: Number of members that reduce.
         has_seams: Whether the kernel is a loop that is split for the sake of a member.
         evaluations: How often the kernel evaluates each member; for a kernel with an index space.
@@ -47,6 +48,7 @@ class KernelGroup:
     places: dict[HloInstruction, Place] = field(default_factory=dict)
     outputs: list[HloInstruction] = field(default_factory=list)
     duplicates: set[HloInstruction] = field(default_factory=set)
+    computed: int = 0
     reductions: int = 0
     has_seams: bool = False
     evaluations: Evaluations | None = None
@@ -62,6 +64,7 @@ class KernelGroup:
     def add(self, member: HloInstruction, place: Place) -> None:
         """Takes in a member, or moves it to another place."""
         if member not in self.places:
+            self.computed += not (is_immediate(member) or is_spread_immediate(member))
             self.reductions += member.opcode == "reduce"
             self.has_seams |= member.opcode == "concatenate" and self.kind is not KernelKind.CONCATENATE
             self.has_seams |= member.opcode == "dynamic-update-slice" and self.kind is KernelKind.LOOP
@@ -159,6 +162,6 @@ class KernelGroup:
     def become(self, other: KernelGroup) -> None:
         """Takes over everything but the root."""
         self.kind, self.domain, self.places, self._readers = other.kind, other.domain, other.places, other._readers
-        self.outputs, self.duplicates, self.reductions = other.outputs, other.duplicates, other.reductions
-        self.has_seams = other.has_seams
+        self.outputs, self.duplicates = other.outputs, other.duplicates
+        self.computed, self.reductions, self.has_seams = other.computed, other.reductions, other.has_seams
         self.evaluations, self.recomputed_flops = other.evaluations, other.recomputed_flops

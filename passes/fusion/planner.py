@@ -22,6 +22,7 @@ from xlalite.passes.fusion.fusible import (
     is_expensive,
     is_immediate,
     is_small_window,
+    is_spread_immediate,
     why_not_fusible,
 )
 from xlalite.passes.fusion.group import KernelGroup
@@ -43,7 +44,7 @@ class Limits:
     """Bounds of one kernel.
 
     Attributes:
-        members: Instructions.
+        members: Instructions, but for constants.
         reductions: Instructions that reduce.
         row_bytes: Bytes of one row that several passes of a row kernel may read again out of the nearest cache.
         search: Looks at kernels to prove that a second output closes no cycle.
@@ -217,7 +218,7 @@ class FusionPlanner:
                 merged.add(member, place)
             merged.outputs += group.outputs
             merged.duplicates |= group.duplicates
-            if len(merged) > self._limits.members or merged.reductions >= self._limits.reductions:
+            if merged.computed > self._limits.members or merged.reductions >= self._limits.reductions:
                 return None
         merged.count_evaluations()
         users = ((user, output) for output in merged.outputs for user in output.users)
@@ -247,7 +248,7 @@ class FusionPlanner:
 
     def _try_join(self, producer: HloInstruction, group: KernelGroup) -> str | None:
         """Adds the producer to the kernel; the reason if it does not fit."""
-        if len(group) >= self._most_members(group):
+        if group.computed >= self._most_members(group) and not is_spread_immediate(producer):
             return "the kernel has as many instructions as allowed"
         if producer.opcode == "reduce" and producer.shape.is_array:
             return self._try_join_reduce(producer, group)

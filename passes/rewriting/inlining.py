@@ -68,10 +68,19 @@ def apply_elementwise(
     Returns:
         The result; None when the function does something that has no elementwise form, or its value is a tuple.
     """
+    results = None if function.root.shape.is_tuple else apply_to_elements(function, operands, dims)
+    return results[0] if results is not None else None
+
+
+def apply_to_elements(
+    function: HloComputation, operands: Sequence[HloInstruction], dims: Sequence[int]
+) -> tuple[HloInstruction, ...] | None:
+    """The same for functions of one value or of a tuple, whose elements are the results."""
     if not is_elementwise_function(function):
         return None
     copies = dict(zip(function.parameters, operands, strict=True))
-    needed = {function.root}
+    roots = function.root.operands if function.root.opcode == "tuple" else (function.root,)
+    needed = set(roots)
     for instruction in reversed(function.post_order()):
         if instruction in needed:
             needed.update(instruction.operands)
@@ -89,18 +98,16 @@ def apply_elementwise(
     for parameter, operand in zip(function.parameters, operands, strict=True):
         if parameter not in needed:
             remove_dead(operand)
-    return copies[function.root]
+    return tuple(copies[root] for root in roots)
 
 
 def is_elementwise_function(function: HloComputation) -> bool:
-    """Whether the computation is made of scalar parameters, scalars of no operands and elementwise operations only."""
+    """Whether it is made of scalar parameters, scalars of no operands, elementwise operations, and a tuple of those."""
     return all(
-        instruction.shape.is_scalar
-        and (instruction.op.is_elementwise or not instruction.operands)
-        and instruction.is_pure
-        and not instruction.control_predecessors
+        (instruction.shape.is_scalar and (instruction.op.is_elementwise or not instruction.operands))
+        or (instruction is function.root and instruction.opcode == "tuple")
         for instruction in function.instructions
-    )
+    ) and not any(one.control_predecessors or not one.is_pure for one in function.instructions)
 
 
 def _own_copy(instruction: HloInstruction, callee: HloComputation) -> HloComputation:

@@ -8,7 +8,7 @@ from xlalite.hlo.building.construct import broadcast, compare, convert, element,
 from xlalite.hlo.building.create import create
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
-from xlalite.hlo.ir.monoid import Monoid, MonoidKind, recognise_monoid
+from xlalite.hlo.ir.monoid import Monoid, MonoidKind, recognise_monoid, recognise_monoids
 from xlalite.hlo.numerics.conversion import integer_range
 from xlalite.hlo.ops.comparison import CompareAttrs, ComparisonType, Direction
 from xlalite.hlo.ops.reduction import ReduceAttrs
@@ -16,13 +16,17 @@ from xlalite.hlo.ops.sorting import SortAttrs
 from xlalite.hlo.ops.structural import ParameterAttrs
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape
-from xlalite.passes.rewriting.inlining import apply_elementwise, is_elementwise_function
+from xlalite.passes.rewriting.inlining import apply_elementwise, apply_to_elements, is_elementwise_function
 from xlalite.passes.rewriting.patterns import splat_literal, used_once
 from xlalite.passes.rewriting.rewrite import Declined, RewriteRule, RuleResult, Strictness
 from xlalite.passes.simplify.dimensions import dimension_groups
+from xlalite.passes.simplify.stacks import Stack
 
 # Repeating an element changes nothing.
 _IDEMPOTENT = frozenset({MonoidKind.MAXIMUM, MonoidKind.MINIMUM, MonoidKind.AND, MonoidKind.OR})
+
+_MOST_STACKED = 16
+"""Arrays on one another that are reduced element by element: they are read in one loop."""
 
 
 def reduce_of_nothing(instruction: HloInstruction) -> RuleResult:
@@ -44,6 +48,31 @@ def reduce_of_one(instruction: HloInstruction) -> RuleResult:
         return Declined("the reducer is not elementwise")
     dims = instruction.shape.dims
     return apply_elementwise(function, (broadcast(instruction.operand(1), dims), reshape(operand, dims)), dims)
+
+
+def reduce_of_stack(instruction: HloInstruction) -> RuleResult:
+    """reduce(concatenate(A, B), v) along pieces of size 1 = f(f(v, A), B)."""
+    count, dimensions = len(instruction.operands) // 2, instruction.attrs.dimensions
+    arrays, starts = instruction.operands[:count], instruction.operands[count:]
+    if len(dimensions) != 1 or not 1 < arrays[0].shape.dims[dimensions[0]] <= _MOST_STACKED:
+        return None
+    function = instruction.called_computations[0]
+    if not is_elementwise_function(function):
+        return Declined("the reducer is not elementwise")
+    given = [one.shape.dtype for one in (*starts, *arrays)]
+    if given != [one.shape.dtype for one in function.parameters] or _sums_in_more_precision(function):
+        return None
+    stack = Stack(dimensions[0], arrays[0].shape.dims)
+    if not all(map(stack.holds, arrays)) or not stack.is_one:
+        return None
+    stacks = [stack.pieces(array) for array in arrays]
+    dims = arrays[0].shape.dims[: dimensions[0]] + arrays[0].shape.dims[dimensions[0] + 1 :]
+    results = tuple(broadcast(start, dims) for start in starts)
+    for pieces in zip(*stacks, strict=True):
+        combined = apply_to_elements(function, (*results, *(reshape(piece, dims) for piece in pieces)), dims)
+        assert combined is not None, "the function is elementwise"
+        results = combined
+    return results[0] if count == 1 else create("tuple", results)
 
 
 def reduce_of_broadcast(instruction: HloInstruction) -> RuleResult:
@@ -253,6 +282,15 @@ def _monoid(instruction: HloInstruction) -> Monoid | None:
     return recognise_monoid(instruction.called_computations[0]) if _is_plain(instruction) else None
 
 
+def _sums_in_more_precision(function: HloComputation) -> bool:
+    """Whether kernels round sums, or what may be one, once instead of with every term."""
+    monoids = recognise_monoids(function)
+    if monoids is not None and all(monoid.kind not in (MonoidKind.ADD, MonoidKind.MULTIPLY) for monoid in monoids):
+        return False
+    dtypes = {parameter.shape.dtype for parameter in function.parameters}
+    return any(dtype.is_floating and dtype.bits < DType.F32.bits for dtype in dtypes)
+
+
 def _is_exact(instruction: HloInstruction, reduced: str) -> bool:
     """Whether the result of some operation is reduced without rounding."""
     monoid = _monoid(instruction) if instruction.operand(0).opcode == reduced else None
@@ -270,6 +308,7 @@ def _is_zero_of_sum(monoid: Monoid, inner: HloInstruction) -> bool:
 RULES: tuple[RewriteRule, ...] = (
     RewriteRule("reduce", reduce_of_nothing),
     RewriteRule("reduce", reduce_of_one),
+    RewriteRule("reduce", reduce_of_stack, Strictness.REDUCTION_ORDER),
     RewriteRule("reduce", reduce_of_broadcast),
     RewriteRule("reduce", exact_reduce_of_reduce),
     RewriteRule("reduce", exact_reduce_of_transpose),

@@ -50,3 +50,22 @@ def test_a_loop_without_a_reduction_has_no_results_of_rows() -> None:
     assert ("kept", "chosen", "not fused") in [(*d.subject, d.verdict) for d in module.decisions]
     fusions = [instruction for instruction in module.instructions() if instruction.opcode == "fusion"]
     assert all(len({shape.dims for _, shape in fusion.shape.leaves()}) == 1 for fusion in fusions)
+
+
+def test_constants_are_in_every_kernel_that_needs_them() -> None:
+    """A polynomial with more coefficients than a kernel has instructions."""
+    lines = []
+    for n in range(200):
+        lines += [
+            f"c{n} = f32[] constant({n}.5)",
+            f"b{n} = f32[9] broadcast(c{n}), dimensions={{}}",
+            f"p{n} = f32[9] multiply(x, s{n})",
+            f"s{n + 1} = f32[9] add(p{n}, b{n})",
+        ]
+    body = "\n".join(["x = f32[9] parameter(0)", "s0 = f32[9] negate(x)", *lines, "ROOT r = f32[9] sine(s200)"])
+    module = parse(f"ENTRY e {{\n{body}\n}}")
+    Fusion().run(module)
+    fusions = [one for one in module.entry_computation.instructions if one.opcode == "fusion"]
+    assert len(fusions) == 4
+    assert all(one.called_computations[0].root.opcode != "broadcast" for one in fusions)
+    assert all(len(one.operands) <= 2 for one in fusions)

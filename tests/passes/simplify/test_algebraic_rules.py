@@ -635,6 +635,11 @@ CASES = (
 )
 REORDERING = (
     Case(
+        "reduce_of_stack",
+        lambda v: v.red(v.cat(1, v.column, v.column), "add", 1.0, 1),
+        lambda v: v.red(v.cat(1, v.column, v.x), "add", 1.0, 1),
+    ),
+    Case(
         "reduce_of_reduce",
         lambda v: v.red(v.red(v.x, "add", 0.0, 1), "add", 0.0, 0),
         lambda v: v.red(v.red(v.x, "multiply", 1.0, 1), "add", 0.0, 0),
