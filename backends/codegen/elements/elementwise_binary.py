@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,10 +12,13 @@ from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
 from xlalite.backends.codegen.elements.elementwise import RealRule, operand_elements, real_rule
 from xlalite.backends.codegen.elements.registers import Registers
-from xlalite.backends.codegen.llvm import F32, F64, I32, FunctionBuilder, Value, constant, integer, number_of
+from xlalite.backends.codegen.llvm import F32, F64, I32, FunctionBuilder, Value, constant, integer, number_of, vector
 from xlalite.backends.codegen.math import emit_math
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.dtype import DType
+
+if TYPE_CHECKING:
+    from xlalite.backends.codegen.elements.known_divisors import KnownDivisor
 
 
 def _add(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:
@@ -58,10 +62,28 @@ def _quotient_of_elements(emitter: ElementEmitter, instruction: HloInstruction, 
     x, y = instruction.operands
     known = emitter.divisors.get(y)
     if known is None or known.lanes != emitter.lanes:
+        known = _known_constant(emitter, instruction, index)
+    if known is None:
         return _DIVIDE(emitter, instruction, index)
     dividend = emitter.vector(x, index)
     assert isinstance(dividend, Value), "divisors that are known are real"
-    return emitter.rounded(instruction.shape.dtype, known.quotient(emitter.fb, dividend))
+    is_usual = x.opcode == "convert" and x.operand(0).shape.dtype.is_integral and x.operand(0).shape.dtype.bits <= 16
+    return emitter.rounded(instruction.shape.dtype, known.quotient(emitter.fb, dividend, is_usual=is_usual))
+
+
+def _known_constant(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> KnownDivisor | None:
+    """What is known of a constant by which vectors are divided; None if it is none, or they had better be divided."""
+    divisor, fb = instruction.operand(1), emitter.fb
+    if emitter.lanes == 1 or not divisor.shape.dtype.is_floating or not fb.module.target.has_fma:
+        return None
+    element = emitter.element(divisor, index if divisor.shape.rank == instruction.shape.rank else ())
+    number = number_of(element) if isinstance(element, Value) else None
+    if not number:
+        return None
+    from xlalite.backends.codegen.elements.known_divisors import KnownDivisor
+
+    assert isinstance(element, Value), "a number is a value"
+    return KnownDivisor.of_number(fb, vector(element.type.scalar, emitter.lanes), float(number))
 
 
 def _remainder(fb: FunctionBuilder, dtype: DType, operands: Registers) -> Value:

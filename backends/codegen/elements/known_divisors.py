@@ -8,7 +8,10 @@ when the divisor is known in advance", 2004. Vectors with elements for which tha
 
 from __future__ import annotations
 
+import math
 import struct
+
+import numpy as np
 
 from xlalite.backends.codegen.llvm import F32, F64, FunctionBuilder, Type, Value, constant, integer
 from xlalite.hlo.records import dataclass
@@ -50,13 +53,26 @@ class KnownDivisor:
         zero = fb.select(is_usual, constant(bits, 0), none)
         return cls(*(fb.splat(one, lanes) for one in (y, fb.fdiv(fb.constant(type_, 1.0), y), least, zero)))
 
+    @classmethod
+    def of_number(cls, fb: FunctionBuilder, type_: Type, number: float) -> KnownDivisor | None:
+        """What is known of a constant for vectors of a type; None if they had better be divided by it."""
+        scalar, most = type_.scalar, _MOST_DIVISOR[type_.scalar]
+        if not 1 / most <= abs(number) <= most or abs(math.frexp(number)[0]) == 0.5:  # by powers of two it multiplies
+            return None
+        single = np.float32 if scalar is F32 else np.float64
+        least = constant(integer(scalar.bits), _bits(scalar, 1 / _MOST_DIVIDEND[scalar]))
+        bits = (fb.splat(one, type_.lanes) for one in (least, constant(integer(scalar.bits), 0)))
+        return cls(fb.constant(type_, number), fb.constant(type_, float(single(1) / single(number))), *bits)
+
     @property
     def lanes(self) -> int:
         """Lanes of the vectors that it divides."""
         return self.divisor.type.lanes
 
-    def quotient(self, fb: FunctionBuilder, x: Value) -> Value:
-        """The quotients of a vector, rounded to nearest."""
+    def quotient(self, fb: FunctionBuilder, x: Value, *, is_usual: bool = False) -> Value:
+        """The quotients of a vector, rounded to nearest; of usual dividends and zeros alone, if that is known."""
+        if is_usual:
+            return self._mended(fb, x)
         type_ = x.type.scalar
         bits = fb.bitcast(x, self.least.type)
         above = fb.sub(fb.and_(bits, _bits(type_, float("inf")) | (1 << _digits(type_)) - 1), self.least)
@@ -66,11 +82,14 @@ class KnownDivisor:
         with branch.then():
             branch.yield_(fb.fdiv(x, self.divisor))
         with branch.otherwise():
-            about = fb.fmul(x, self.reciprocal)
-            rest = fb.fma(fb.fneg(about), self.divisor, x)
-            branch.yield_(fb.fma(rest, self.reciprocal, about))
+            branch.yield_(self._mended(fb, x))
         (result,) = branch.results
         return result
+
+    def _mended(self, fb: FunctionBuilder, x: Value) -> Value:
+        about = fb.fmul(x, self.reciprocal)
+        rest = fb.fma(fb.fneg(about), self.divisor, x)
+        return fb.fma(rest, self.reciprocal, about)
 
 
 def _bits(type_: Type, number: float) -> int:

@@ -97,3 +97,45 @@ def test_only_long_rows_have_a_reciprocal() -> None:
 
     assert mends(1024) is TargetInfo.host().has_fma
     assert not mends(100)
+
+
+def by_constant(dtype: str, divisor: float, size: int, source: str = "") -> str:
+    source = source or dtype
+    return f"""HloModule by_constant
+ENTRY main {{
+  x = {source}[{size}] parameter(0)
+  y = {dtype}[{size}] convert(x)
+  c = {dtype}[] constant({divisor!r})
+  d = {dtype}[{size}] broadcast(c), dimensions={{}}
+  ROOT r = {dtype}[{size}] divide(y, d)
+}}"""
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_quotients_by_constants_are_rounded_as_division_rounds(
+    compile_text: Callable[..., Executable], dtype: str, rng: np.random.Generator
+) -> None:
+    x = dividends(1, 530, TYPES[dtype], rng)[0]
+    wide = np.float64 if dtype == "f64" else np.float32
+    for divisor in divisors(TYPES[dtype]):
+        found = compile_text(by_constant(dtype, float(divisor), len(x)))(x)
+        with np.errstate(all="ignore"):
+            wanted = (x.astype(wide) / wide(divisor)).astype(TYPES[dtype])
+        assert_equal_bits(found, wanted)
+
+
+@pytest.mark.parametrize("source", ["u8", "s8", "u16", "s16", "u32"])
+@pytest.mark.parametrize("divisor", [255.0, -3.0, 0.2, 1e-7, 1e7, 1e30])
+def test_quotients_of_integers(compile_text: Callable[..., Executable], source: str, divisor: float) -> None:
+    dtype = np.dtype({"u": "uint", "s": "int"}[source[0]] + source[1:])
+    info = np.iinfo(dtype)
+    x = np.linspace(info.min, info.max, 1 << min(info.bits, 16)).astype(dtype)
+    found = compile_text(by_constant("f32", divisor, len(x), source))(x)
+    assert_equal_bits(found, x.astype(np.float32) / np.float32(divisor))
+
+
+@pytest.mark.parametrize(("divisor", "mends"), [(3.0, True), (0.25, False), (1e30, False), (0.0, False)])
+def test_which_constants_have_a_reciprocal(divisor: float, mends: bool) -> None:
+    text = by_constant("f32", divisor, 1000)
+    ir = get_backend("cpu").compile_to("llvm-before-optimizations", parse(text), CompileOptions()).text
+    assert ("@llvm.fma" in ir) is (mends and TargetInfo.host().has_fma)
