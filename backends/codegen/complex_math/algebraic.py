@@ -21,7 +21,7 @@ from xlalite.backends.codegen.complex_math.parts import (
 )
 from xlalite.backends.codegen.llvm import FunctionBuilder, Value
 from xlalite.backends.codegen.math import double_double as dd
-from xlalite.backends.codegen.math.floating import DOUBLE, power_of_two
+from xlalite.backends.codegen.math.floating import DOUBLE, mended_quotient, power_of_two
 from xlalite.backends.codegen.math.roots import root_for_single
 
 
@@ -51,12 +51,28 @@ def quotient(fb: FunctionBuilder, x: Complex, y: Complex) -> Complex:
 
 
 def quotient_of_singles(fb: FunctionBuilder, x: Complex, y: Complex) -> Complex:
-    """The same for parts that are f32 numbers: products are exact and nothing leaves the range of f64."""
+    """The same for parts that are f32 numbers: products are exact and nothing leaves the range of f64.
+
+    Where Annex G differs, one part of the ordinary quotient at least is NaN.
+    """
     (a, b), (c, d) = x, y
     norm = fb.fadd(fb.fmul(c, c), fb.fmul(d, d))
-    real = fb.fdiv(fb.fadd(fb.fmul(a, c), fb.fmul(b, d)), norm)
-    imaginary = fb.fdiv(fb.fsub(fb.fmul(b, c), fb.fmul(a, d)), norm)
-    return _with_infinities(fb, x, y, (real, imaginary))
+    inverse = fb.fdiv(fb.constant(norm.type, 1.0), norm)
+
+    def part(total: Value) -> Value:
+        if not fb.module.target.has_fma:
+            return fb.fdiv(total, norm)
+        return fb.select(fb.fcmp("oeq", total, 0.0), total, mended_quotient(fb, total, norm, inverse))
+
+    real, imaginary = fb.fadd(fb.fmul(a, c), fb.fmul(b, d)), fb.fsub(fb.fmul(b, c), fb.fmul(a, d))
+    ordinary = part(real), part(imaginary)
+    branch = fb.if_else(fb.any_lane(fb.fcmp("uno", *ordinary)), likely=False)
+    with branch.then():
+        branch.yield_(*_with_infinities(fb, x, y, ordinary))
+    with branch.otherwise():
+        branch.yield_(*ordinary)
+    real, imaginary = branch.results
+    return real, imaginary
 
 
 def _with_infinities(fb: FunctionBuilder, x: Complex, y: Complex, result: Complex) -> Complex:

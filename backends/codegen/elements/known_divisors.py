@@ -14,6 +14,7 @@ import struct
 import numpy as np
 
 from xlalite.backends.codegen.llvm import F32, F64, FunctionBuilder, Type, Value, constant, integer
+from xlalite.backends.codegen.math.floating import mended_quotient
 from xlalite.hlo.records import dataclass
 
 _FORMATS: dict[Type, tuple[str, str]] = {F32: ("f", "I"), F64: ("d", "Q")}
@@ -72,7 +73,7 @@ class KnownDivisor:
     def quotient(self, fb: FunctionBuilder, x: Value, *, is_usual: bool = False) -> Value:
         """The quotients of a vector, rounded to nearest; of usual dividends and zeros alone, if that is known."""
         if is_usual:
-            return self._mended(fb, x)
+            return mended_quotient(fb, x, self.divisor, self.reciprocal)
         type_ = x.type.scalar
         bits = fb.bitcast(x, self.least.type)
         above = fb.sub(fb.and_(bits, _bits(type_, float("inf")) | (1 << _digits(type_)) - 1), self.least)
@@ -82,14 +83,9 @@ class KnownDivisor:
         with branch.then():
             branch.yield_(fb.fdiv(x, self.divisor))
         with branch.otherwise():
-            branch.yield_(self._mended(fb, x))
+            branch.yield_(mended_quotient(fb, x, self.divisor, self.reciprocal))
         (result,) = branch.results
         return result
-
-    def _mended(self, fb: FunctionBuilder, x: Value) -> Value:
-        about = fb.fmul(x, self.reciprocal)
-        rest = fb.fma(fb.fneg(about), self.divisor, x)
-        return fb.fma(rest, self.reciprocal, about)
 
 
 def _bits(type_: Type, number: float) -> int:

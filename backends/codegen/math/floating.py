@@ -100,6 +100,15 @@ def rough_inverse(fb: FunctionBuilder, x: Value) -> Value:
     return float_of(fb, fb.smax(fb.sub(fb.constant(bits.type, _INVERSE_BITS[format_.type]), bits), 0), format_)
 
 
+def mended_quotient(fb: FunctionBuilder, x: Value, divisor: Value, inverse: Value) -> Value:
+    """The rounded quotient, by the rounded inverse, where nothing leaves the range of normal numbers; -0 becomes 0.
+
+    Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor", 1990.
+    """
+    about = fb.fmul(x, inverse)
+    return fb.fma(fb.fma(fb.fneg(about), divisor, x), inverse, about)
+
+
 def scale_by_power_of_two(fb: FunctionBuilder, x: Value, exponent: Value) -> Value:
     """`x * 2**exponent`, rounded once, for x in [1/4, 4] or NaN.
 
