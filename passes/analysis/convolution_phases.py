@@ -1,0 +1,57 @@
+"""Phases of convolutions with holes between the elements of the input: results that see the same part of the kernel."""
+
+from __future__ import annotations
+
+import math
+
+from xlalite.hlo.records import dataclass
+from xlalite.hlo.types.window import WindowDimension
+
+MOST_PHASES = 16
+"""Phases that are worth a product each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Results as many apart as there are phases, of which each sees kernel elements start + step * j.
+
+    Attributes:
+        number: The first of these results.
+        start: The first element of the kernel that meets elements of the input rather than holes.
+        step: Distance of such elements of the kernel.
+        window: How these elements of the kernel move over the input.
+    """
+
+    number: int
+    start: int
+    step: int
+    window: WindowDimension
+
+    def read(self, one: WindowDimension) -> tuple[int, int, int]:
+        """What is read of a dimension of the kernel, as a slice of it."""
+        return *read_range(one, self.start, self.start + (self.window.size - 1) * self.step + 1), self.step
+
+
+def read_range(one: WindowDimension, start: int, end: int) -> tuple[int, int]:
+    """Where elements of a kernel lie along a dimension, from one on and below another."""
+    return (one.size - end, one.size - start) if one.reversal else (start, end)
+
+
+def phase_count(one: WindowDimension) -> int:
+    """How many phases the results along a dimension fall into."""
+    return one.lhs_dilate // math.gcd(one.lhs_dilate, one.stride)
+
+
+def phase_of(one: WindowDimension, size: int, count: int, number: int) -> Phase:
+    """A phase of the results along a dimension, of which there are so many, of an input of a size."""
+    d, phases = one.lhs_dilate, phase_count(one)
+    if d == 1:
+        return Phase(0, 0, 1, one)
+    step = d // math.gcd(d, one.rhs_dilate)
+    place = number * one.stride - one.pad_low
+    start = next((j for j in range(step) if (place + j * one.rhs_dilate) % d == 0), one.size)
+    seen = max(0, -(-(one.size - start) // step))
+    low = -((place + start * one.rhs_dilate) // d)
+    stride, dilation = phases * one.stride // d, step * one.rhs_dilate // d
+    high = (count - 1) * stride + (seen - 1) * dilation + 1 - size - low
+    return Phase(number, start, step, WindowDimension(seen, stride, low, high, 1, dilation, one.reversal))
