@@ -72,8 +72,10 @@ class Walk:
 
     @property
     def general_in_runs(self) -> Walk:
-        """The same if two strides do."""
-        return Walk(((_ANY, _ANY), *Walk(self.steps[1:]).general.steps)) if len(self.steps) == 2 else self.general
+        """The same if two strides do, or three."""
+        if len(self.steps) not in (2, 3):
+            return self.general
+        return Walk((*((_ANY, _ANY) for _ in self.steps[1:]), *Walk(self.steps[-1:]).general.steps))
 
     @property
     def is_general(self) -> bool:
