@@ -35,6 +35,20 @@ class Walk:
                 steps.append((size, stride))
         return cls(tuple(steps) or ((1, 0),))
 
+    @classmethod
+    def pair(cls, dimensions: Iterable[tuple[int, int, int]]) -> tuple[Walk, Walk]:
+        """Two walks through the same positions, (size, stride, stride), which have runs in common."""
+        steps: list[tuple[int, int, int]] = []
+        for size, one, other in dimensions:
+            if size == 1:
+                continue
+            if steps and steps[-1][1:] == (size * one, size * other):
+                steps[-1] = steps[-1][0] * size, one, other
+            else:
+                steps.append((size, one, other))
+        steps = steps or [(1, 0, 0)]
+        return cls(tuple((size, one) for size, one, _ in steps)), cls(tuple((size, other) for size, _, other in steps))
+
     @property
     def run(self) -> int:
         """Positions that one stride walks through."""
