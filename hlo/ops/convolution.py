@@ -109,11 +109,12 @@ def _split(array: Array, axis: int, groups: int) -> Array:
 
 
 def _convolution_flops(instruction: HloInstruction) -> int:
-    """A multiplication and an addition for each result element and each kernel element that it sees."""
+    """A multiplication and an addition for each result element and each kernel element that meets no hole, about."""
     rhs = instruction.operand(1).shape
     dims: ConvolutionDims = instruction.attrs.dim_labels
     terms = math.prod(rhs.dims) // max(1, rhs.dims[dims.kernel_output_feature])
-    return 2 * instruction.shape.element_count * terms
+    window: Window = instruction.attrs.window
+    return 2 * instruction.shape.element_count * terms // math.prod(one.lhs_dilate for one in window.dimensions)
 
 
 OPS = (

@@ -93,9 +93,18 @@ def skips_holes(convolution: HloInstruction) -> bool:
     )
 
 
+def is_in_phases(instruction: HloInstruction) -> bool:
+    """Whether it is a convolution with holes in its input whose phases are products of what lies in memory."""
+    if instruction.opcode != "convolution" or all(one.lhs_dilate == 1 for one in instruction.attrs.window.dimensions):
+        return False
+    from xlalite.passes.analysis.convolution_phases import have_products  # which few programs need
+
+    return have_products(instruction)
+
+
 def has_tiles(instruction: HloInstruction) -> bool:
     """Whether a kernel computes it in tiles, out of operands in memory."""
-    return is_matrix_product(instruction) or is_grouped_convolution(instruction)
+    return is_matrix_product(instruction) or is_grouped_convolution(instruction) or is_in_phases(instruction)
 
 
 def has_plain_window(convolution: HloInstruction) -> bool:

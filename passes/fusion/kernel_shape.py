@@ -13,7 +13,7 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.control_flow import FusionKind
 from xlalite.hlo.records import dataclass
-from xlalite.passes.analysis.matrix_products import is_grouped_convolution, is_matrix_product
+from xlalite.passes.analysis.matrix_products import is_grouped_convolution, is_in_phases, is_matrix_product
 from xlalite.passes.fusion.domain import Domain, Place, find_places, place_of_result, reduced_domain
 from xlalite.passes.fusion.fusible import accumulated_dimension, moves_minor_dimension
 
@@ -45,6 +45,7 @@ class KernelKind(enum.Enum):
     ZERO_PAD = "zero pad"
     CHAIN = "chain"
     DOT = "dot"
+    PHASES = "phases"
     ROW = "row"
     COLUMN = "column"
     CUMULATIVE = "cumulative"
@@ -148,6 +149,8 @@ def kernel_domains(root: HloInstruction, members: Collection[HloInstruction]) ->
     products = sum(map(is_matrix_product, members))
     if products:
         yield (KernelKind.DOT if products == 1 else KernelKind.CHAIN), whole
+    if is_in_phases(root):
+        yield KernelKind.PHASES, whole
     reduce = next((member for member in members if member.opcode == "reduce"), None)
     if reduce is not None:
         domain = reduced_domain(reduce)

@@ -15,7 +15,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.ir.traversal import reachable
 from xlalite.hlo.records import dataclass
-from xlalite.passes.analysis.matrix_products import has_tiles, is_matrix_product
+from xlalite.passes.analysis.matrix_products import has_tiles, is_in_phases, is_matrix_product
 from xlalite.passes.fusion.domain import Domain, Place, place_of_result, reduced_domain, reduces_columns
 from xlalite.passes.fusion.fusible import (
     is_cheap_to_repeat,
@@ -252,7 +252,7 @@ class FusionPlanner:
             return "the kernel has as many instructions as allowed"
         if producer.opcode == "reduce" and producer.shape.is_array:
             return self._try_join_reduce(producer, group)
-        if has_tiles(producer) and self._limits.dot_epilogues:
+        if has_tiles(producer) and self._limits.dot_epilogues and not is_in_phases(producer):
             return self._try_join_dot(producer, group)
         reason = why_not_fusible(producer) if producer.opcode != "concatenate" else self._why_not_split(producer, group)
         if reason is not None:

@@ -16,10 +16,17 @@ from xlalite.passes.analysis.matrix_products import (
     has_plain_window,
     holds_product,
     is_grouped_convolution,
+    is_in_phases,
     reads_backwards,
     skips_holes,
 )
-from xlalite.passes.preparation.convolution_phases import padded, phases_apart, plain_convolution, without_holes
+from xlalite.passes.preparation.convolution_phases import (
+    are_better_together,
+    padded,
+    phases_apart,
+    plain_convolution,
+    without_holes,
+)
 from xlalite.passes.rewriting.expander import OpExpander
 
 _MOST_PHASES = 16
@@ -36,6 +43,7 @@ class ConvolutionCanonicalizer(OpExpander):
     A kernel that is read backwards as fast as forwards is not reversed.
     With holes between the elements of the input, as in the gradient of a convolution with strides, results fall into
     phases, which see a part of the kernel each: convolutions of their own, without holes, or output features of one.
+    Where a kernel computes products of all phases, what they read is only padded.
 
     With features last, what a group sees of the input becomes an image of its own: rows of tiles are as far apart as
     pixels, and of many features, these crowd out one another in the nearest cache.
@@ -50,7 +58,9 @@ class ConvolutionCanonicalizer(OpExpander):
     def may_expand(self, instruction: HloInstruction) -> bool:
         """Whether the convolution holds a product and is not in the form yet."""
         if holds_product(instruction):
-            return not has_plain_window(instruction) or _are_groups_mixed(instruction)
+            return not (has_plain_window(instruction) or _stays_in_phases(instruction)) or _are_groups_mixed(
+                instruction
+            )
         return is_grouped_convolution(instruction) and (_has_phases(instruction) or _is_kernel_gathered(instruction))
 
     def expand(self, builder: Builder, instruction: HloInstruction, operands: tuple[Handle, ...]) -> Handle:
@@ -77,6 +87,12 @@ class ConvolutionCanonicalizer(OpExpander):
             as_it_is = [WindowDimension(1)] * len(window)
             return phases_apart(builder, attrs, instruction.shape, lhs, rhs, as_it_is)
         return without_holes(builder, attrs, instruction.shape, lhs, rhs)
+
+
+def _stays_in_phases(product: HloInstruction) -> bool:
+    """Whether a convolution has holes that a kernel skips, and is best left so."""
+    kernel = product.operand(1).shape
+    return is_in_phases(product) and not are_better_together(product.attrs, kernel, in_one_kernel=True)
 
 
 def _are_groups_mixed(product: HloInstruction) -> bool:

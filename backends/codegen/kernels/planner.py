@@ -52,6 +52,7 @@ _PLANS: Mapping[KernelKind, str] = {
     KernelKind.ZERO_PAD: ".zero_pad:plan_zero_pad",
     KernelKind.CHAIN: ".chain_plan:plan_chain",
     KernelKind.DOT: ".dot:plan_dot_kernel",
+    KernelKind.PHASES: ".dot.phases:plan_phases",
     KernelKind.ROW: ".row:plan_row",
     KernelKind.COLUMN: ".column:plan_column",
     KernelKind.CUMULATIVE: ".cumulative:plan_cumulative",

@@ -455,10 +455,19 @@ class Driver:
 
     def _convert(self, area: Area, sums: Value) -> None:
         """Finishes a tile whose sums need nothing but to be converted."""
+        plan, math, numbers = self._plan, self._math, self._plan.numbers
+        area = area.turned() if plan.form is Form.ROWS else area
+        if plan.view.rows is None:
+            self._convert_lines(area, sums)
+            return
+        with math.steps(area.height, 1) as line:
+            read = math.address(numbers.kept, sums, math.multiply(line, self._layout.sums_line))
+            self._convert_lines(replace(area, row=math.add(area.row, line), height=1), read)
+
+    def _convert_lines(self, area: Area, sums: Value) -> None:
         from xlalite.backends.codegen.kernels.dot.converter import converter  # which few programs need
 
         plan, math, numbers = self._plan, self._math, self._plan.numbers
-        area = area.turned() if plan.form is Form.ROWS else area
         place = self._result_place(representation(numbers.result).memory, area.product, area.row, area.column)
         sizes = area.height, area.width, self._layout.sums_line, plan.view.line
         convert = self._callee(converter(self._module, numbers, plan.lanes))
@@ -484,5 +493,6 @@ class Driver:
     def _result_place(self, memory: Type, product: Scalar, row: Scalar, column: Scalar) -> Value:
         """An element of the kernel's result."""
         view, math = self._plan.view, self._math
-        offset = math.add(math.add(math.multiply(row, view.line), column), view.products.place(math, product))
+        line = math.multiply(row, view.line) if view.rows is None else view.rows.place(math, row)
+        offset = math.add(math.add(line, column), view.products.place(math, product))
         return math.address(memory, self._entry.outputs[0].pointer, offset)

@@ -164,12 +164,14 @@ class DotKernel(Kernel):
         plan: How it is computed.
         layout: The memory of a piece of work.
         stores_result: Whether the kernel gives nothing but the sums as they are.
+        slot_bytes: Scratch memory that each call has at least, if it takes some.
     """
 
     dot: HloInstruction
     plan: DotPlan
     layout: DotLayout
     stores_result: bool
+    slot_bytes: int = 0
 
     @property
     def extent(self) -> int:
@@ -185,7 +187,8 @@ class DotKernel(Kernel):
     def scratch_bytes(self) -> int:
         """What is too large for the stack."""
         size = self.layout.scratch_bytes
-        return size if size > _STACK_BYTES or self._is_long or self.plan.kept_parts else 0
+        is_slot = size > _STACK_BYTES or self._is_long or self.plan.kept_parts
+        return max(size, self.slot_bytes) if is_slot else 0
 
     @property
     def counters(self) -> int:
@@ -233,8 +236,13 @@ class DotKernel(Kernel):
 
     @property
     def _is_long(self) -> bool:
-        """Whether it does nothing but call functions: for tiles that take long, and what follows them."""
+        """Whether it does nothing but call functions: for tiles that take long, and what follows them.
+
+        Not of a phase: several loops for many sizes take longer to write than LLVM takes for those of theirs.
+        """
         plan = self.plan
+        if plan.view.rows is not None:
+            return False
         is_image_in_runs = plan.depth_units > 1 and not plan.view.lhs.depth.is_single
         is_long = plan.unit_depth >= (_LONG_PIECE if is_image_in_runs else LONG_TILE) or plan.in_steps
         return is_long and plan.extent > 0 and not computed_operands(self.dot)
@@ -263,8 +271,11 @@ class DotKernel(Kernel):
         """Loops that are for this product alone."""
         ahead = Ahead(_FAR_BYTES if computed_operands(self.dot) else 0)
         entry = open_kernel(module, name, self.request, ahead=ahead)
-        finisher = Finisher(entry, self.request.body, self.dot, self.plan, self.layout)
-        only_calls = self._only_calls or (finisher.only_calls and not computed_operands(self.dot))
+        finisher = None
+        if self.plan.view.rows is None:
+            finisher = Finisher(entry, self.request.body, self.dot, self.plan, self.layout)
+        is_finished_by_calls = finisher is not None and finisher.only_calls and not computed_operands(self.dot)
+        only_calls = self._only_calls or is_finished_by_calls
         # Of loops around calls there is little to make, of which LLVM would make places that do not fit into registers;
         # those that add the sums of parts are written in vectors.
         entry.fb.is_as_written = only_calls
@@ -272,7 +283,8 @@ class DotKernel(Kernel):
         if only_calls and self._tile_steps >= _LONG_CALL_STEPS:
             entry.fb.only_calls()
         if self.plan.extent:
-            Driver(module, entry, self._product, Scalars(entry.fb), lambda function: function, finisher.finish).emit()
+            finish = None if finisher is None else finisher.finish
+            Driver(module, entry, self._product, Scalars(entry.fb), lambda function: function, finish).emit()
         entry.fb.ret()
         return entry.function
 

@@ -72,11 +72,12 @@ def packed_rhs(dot: HloInstruction) -> tuple[PackedOperand, HloInstruction] | No
 
 
 def memory_of(dot: HloInstruction) -> tuple[HloInstruction, HloInstruction]:
-    """The operands of a dot, the panels for a right one that is packed, or what is padded for an image."""
-    packed, image = packed_rhs(dot), dot.operand(0)
-    if dot.opcode == "convolution" and image.opcode == "pad":
-        image = image.operand(0)
-    return image, dot.operand(1) if packed is None else packed[1]
+    """The operands of a dot, the panels for a right one that is packed; what is padded for an image, or cut."""
+    packed, (image, kernel) = packed_rhs(dot), dot.operands
+    if dot.opcode == "convolution":
+        image = image.operand(0) if image.opcode == "pad" else image
+        kernel = kernel.operand(0) if kernel.opcode == "slice" else kernel
+    return image, kernel if packed is None else packed[1]
 
 
 def _same(one: HloInstruction, other: HloInstruction) -> bool:

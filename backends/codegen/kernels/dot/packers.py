@@ -36,6 +36,7 @@ def _packer(module: ModuleBuilder, numbers: Numbers, packing: Packing, *, only_c
     """The function of a packing, shared by all programs."""
     is_word = packing.word > 1
     kind, turning = _kind(packing), (PTR,) * packing.turns(numbers.kept)
+    count = 11 if packing.has_planes else 9
     key = ("packer", numbers.words if is_word else numbers.kept, packing, only_calls)
 
     def build(fb: FunctionBuilder) -> None:
@@ -48,8 +49,8 @@ def _packer(module: ModuleBuilder, numbers: Numbers, packing: Packing, *, only_c
         key,
         "dot_pack",
         I32 if is_word and numbers.widened is not None else VOID,
-        (PTR, PTR, *(I64,) * 9, *turning),
-        ("noalias readonly", "noalias", *("",) * (9 + len(turning))),
+        (PTR, PTR, *(I64,) * count, *turning),
+        ("noalias readonly", "noalias", *("",) * (count + len(turning))),
         build,
     )
 

@@ -71,7 +71,7 @@ class Packing:
 
     @property
     def general(self) -> Packing:
-        """What the function that packs is made from: one serves all sizes, all strides if one does, or two along y."""
+        """What functions that pack are made of: all sizes, all strides if one does, or up to three along y."""
         source_y = self.source_y.general_in_runs if self.source_y.run >= self.lanes else self.source_y.general
         return replace(self, source_x=self.source_x.general, source_y=source_y, target_line=0)
 
@@ -86,10 +86,16 @@ class Packing:
         return self.word == 1 and not is_copied and across.is_contiguous and across.run >= self.quad(kept) > 1
 
     @property
-    def strides(self) -> tuple[int, int, int, int, int]:
+    def has_planes(self) -> bool:
+        """Whether that function is told by three strides how y lies."""
+        return len(self.source_y.steps) == 3 and self.source_y.run >= self.lanes
+
+    @property
+    def strides(self) -> tuple[int, ...]:
         """The arguments of that function which say where elements lie."""
-        across = self.source_y
-        return self.source_x.stride, across.stride, self.target_line, across.run, across.steps[0][1]
+        steps = self.source_y.steps
+        planes = (steps[1][1], steps[1][0]) if self.has_planes else ()
+        return self.source_x.stride, self.source_y.stride, self.target_line, self.source_y.run, *planes, steps[0][1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +118,8 @@ class Packer:
 
     The source is that of (0, 0), the target that of the first (x, y) to be copied; dx and dy are the strides in the
     source, where one stride walks through it. Where two walk along y, `..., i64 run, i64 step` are how many y dy walks
-    through, and how far apart those are. The last argument is the function that turns (`turning.py`), if it `turns`.
+    through, and how far apart those are; where three do, `..., i64 runs, i64 plane` say how many such runs follow one
+    another, and how far apart those are. The last argument is the function that turns (`turning.py`), if it `turns`.
     """
 
     def __init__(self, fb: FunctionBuilder, numbers: Numbers, packing: Packing) -> None:
@@ -130,6 +137,7 @@ class Packer:
             dynamic if walk.is_general and not walk.is_contiguous else walk.stride
             for walk, dynamic in ((packing.source_x, dx), (packing.source_y, dy))
         )
+        self._plane = fb.parameters[11:13] if packing.has_planes else None
         self._run, self._step = (
             (run, step) if packing.source_y.is_general else (constant(I64, packing.source_y.run), step)
         )
@@ -258,6 +266,14 @@ class Packer:
             start = fb.mul(number, run)
             first = fb.smax(start, begin)
             after = fb.smin(fb.mul(fb.add(number, 1), run), end)
-            place = fb.mul(number, self._step) if walk.is_general else Walk(walk.steps[:-1]).place(self._math, number)
-            origin = fb.add(self._math.value(place), self._y_offset(fb.sub(first, start)))
+            origin = fb.add(self._place_of_run(number), self._y_offset(fb.sub(first, start)))
             yield fb.sub(first, begin), fb.sub(after, first), origin
+
+    def _place_of_run(self, number: Value) -> Value:
+        fb, walk = self._fb, self._packing.source_y
+        if not walk.is_general:
+            return self._math.value(Walk(walk.steps[:-1]).place(self._math, number))
+        if self._plane is None:
+            return fb.mul(number, self._step)
+        runs, plane = self._plane
+        return fb.add(fb.mul(fb.urem(number, runs), self._step), fb.mul(fb.udiv(number, runs), plane))

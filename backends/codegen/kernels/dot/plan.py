@@ -236,6 +236,7 @@ def plan_dot(
     may_overlap: bool = False,
     computing: tuple[float, float] = (0.0, 0.0),
     in_blocks: bool = False,
+    view: DotView | None = None,
 ) -> DotPlan:
     """The cheapest plan for a dot, or for a convolution that has a view.
 
@@ -245,8 +246,9 @@ def plan_dot(
         may_overlap: Whether sums may be stored twice.
         computing: Cycles to compute a vector of each operand; 0 for one in memory.
         in_blocks: Whether blocks of rows of the left operand follow one another that the second cache holds.
+        view: Where its operands and results lie, if that is not for the dot to say.
     """
-    view = view_of(dot)
+    view = view or view_of(dot)
     if any(computing):
         lhs, rhs = (replace(one, computing=each) for one, each in zip((view.lhs, view.rhs), computing, strict=True))
         view = replace(view, lhs=lhs, rhs=rhs)
@@ -258,7 +260,8 @@ def plan_dot(
         plan = replace(_plan(view.swapped(), swapped_numbers(numbers), target, may_overlap, in_blocks), flipped=True)
     else:
         plan = _plan(view, numbers, target, may_overlap, in_blocks)
-    if dot.opcode != "convolution" or view.exchanged or view.lhs.outer.stride != 1 or view.n > plan.lanes:
+    is_spread = view.exchanged or view.rows is not None
+    if dot.opcode != "convolution" or is_spread or view.lhs.outer.stride != 1 or view.n > plan.lanes:
         return plan
     from xlalite.backends.codegen.kernels.dot.apart import plans_apart  # which few convolutions need
 

@@ -87,6 +87,7 @@ class DotView:
         exchanged: Whether the left operand is the instruction's second.
         groups: Size of the last batch dimension, if it is not one of the result but a part of that of its features.
         seen: Which columns are the result's, if there are others between them.
+        rows: Where each row of the result begins, if lines are not one after another; they are within its runs.
     """
 
     batch: tuple[int, ...]
@@ -101,6 +102,7 @@ class DotView:
     exchanged: bool = False
     groups: int = 1
     seen: Walk | None = None
+    rows: Walk | None = None
 
     @property
     def batch_count(self) -> int:
@@ -225,15 +227,17 @@ def _view_of_dot(dot: HloInstruction) -> DotView:
     )
 
 
-def view_of_convolution(convolution: HloInstruction, lhs: tuple[int, ...], apart: int = 0) -> DotView:
-    """The view of a convolution whose input lies in memory as one of such sizes does.
+def view_of_convolution(
+    convolution: HloInstruction, lhs: tuple[int, ...], apart: int = 0, spread: tuple[int, ...] = ()
+) -> DotView:
+    """The view of a convolution whose input lies in memory as one of such sizes does, and its kernel may be a slice.
 
-    With features last, some of the result's first dimensions may count products.
+    With features last, some of the result's first dimensions may count products, and `spread` may be its strides.
     """
     attrs: ConvolutionAttrs = convolution.attrs
     labels, window = attrs.dim_labels, attrs.window.dimensions
     rhs = convolution.operand(1).shape.dims
-    strides, kernel_strides = row_major_strides(lhs), row_major_strides(rhs)
+    strides, (kernel_strides, first) = row_major_strides(lhs), _strides_of_kernel(convolution.operand(1))
     space = [strides[d] for d in labels.input_spatial]
     moves = {labels.output_batch: strides[labels.input_batch]}
     moves |= {d: space[i] * window[i].stride for i, d in enumerate(labels.output_spatial)}
@@ -274,18 +278,29 @@ def view_of_convolution(convolution: HloInstruction, lhs: tuple[int, ...], apart
         Walk.through([(count, kernel_strides[outputs])]),
         Walk.through((size, stride) for size, _, stride in terms),
         tuple(stride for _, _, stride, _ in products),
-        sum((one.size - 1) * max(0, -across) for one, across in zip(window, kernel_space, strict=True)),
+        first + sum((one.size - 1) * max(0, -across) for one, across in zip(window, kernel_space, strict=True)),
     )
+    outer, rows = Walk.pair((dims[d], moves[d], spread[d]) for d in pixels) if spread else (image.outer, None)
     view = DotView(
         tuple(size for size, _, _, _ in products),
         math.prod(dims[d] for d in pixels),
         count,
         math.prod(size for size, _, _ in terms),
-        image,
+        replace(image, outer=outer),
         kernel,
         len(dims) - 1 if is_last else len(batch) + 1,
         Walk.through((size, stride) for size, _, _, stride in products),
-        rhs[outputs] if is_last else math.prod(dims[d] for d in pixels),
+        rows.stride if rows is not None else rhs[outputs] if is_last else math.prod(dims[d] for d in pixels),
         groups=groups,
+        rows=rows,
     )
     return view if is_last else view.swapped()
+
+
+def _strides_of_kernel(kernel: HloInstruction) -> tuple[tuple[int, ...], int]:
+    """Strides of the kernel of a convolution, and where it begins in what it is a slice of."""
+    if kernel.opcode != "slice":
+        return row_major_strides(kernel.shape.dims), 0
+    strides, ranges = row_major_strides(kernel.operand(0).shape.dims), kernel.attrs.slice
+    first = sum(start * stride for (start, _, _), stride in zip(ranges, strides, strict=True))
+    return tuple(step * stride for (_, _, step), stride in zip(ranges, strides, strict=True)), first

@@ -35,6 +35,20 @@ class Walk:
                 steps.append((size, stride))
         return cls(tuple(steps) or ((1, 0),))
 
+    @classmethod
+    def pair(cls, dimensions: Iterable[tuple[int, int, int]]) -> tuple[Walk, Walk]:
+        """Two walks through the same positions, (size, stride, stride), which have runs in common."""
+        steps: list[tuple[int, int, int]] = []
+        for size, one, other in dimensions:
+            if size == 1:
+                continue
+            if steps and steps[-1][1:] == (size * one, size * other):
+                steps[-1] = steps[-1][0] * size, one, other
+            else:
+                steps.append((size, one, other))
+        steps = steps or [(1, 0, 0)]
+        return cls(tuple((size, one) for size, one, _ in steps)), cls(tuple((size, other) for size, _, other in steps))
+
     @property
     def run(self) -> int:
         """Positions that one stride walks through."""
@@ -72,8 +86,10 @@ class Walk:
 
     @property
     def general_in_runs(self) -> Walk:
-        """The same if two strides do."""
-        return Walk(((_ANY, _ANY), *Walk(self.steps[1:]).general.steps)) if len(self.steps) == 2 else self.general
+        """The same if two strides do, or three."""
+        if len(self.steps) not in (2, 3):
+            return self.general
+        return Walk((*((_ANY, _ANY) for _ in self.steps[1:]), *Walk(self.steps[-1:]).general.steps))
 
     @property
     def is_general(self) -> bool:

@@ -112,6 +112,22 @@ def groups(sizes: Sequence[int]) -> Iterator[str]:
             yield program(f"{t}[1,2,3,{n + 2}] convolution(p0, p1), {back}", *sizes_of)
 
 
+def phases(sizes: Sequence[int]) -> Iterator[str]:
+    """Convolutions with holes in their input, whose phases are products of one kernel."""
+    for n, t in itertools.product(filter(None, sizes), ("f32", "f64")):
+        for k, (low, high), d, back in ((3, (1, 2), 2, 0), (5, (2, 3), 2, 1), (7, (3, 1), 3, 0)):
+            rows, columns = (d * last + 2 + low + high - k for last in (6, n + 2))
+            sides = "x".join([f"{low}_{high}"] * 2)
+            window = f"size={k}x{k} pad={sides} lhs_dilate={d}x{d} rhs_reversal={back}x{back}"
+            for features, inputs in ((n + 17, 33), (3, 64), (40, n)):
+                result, image = f"{t}[2,{rows},{columns},{features}]", f"{t}[2,7,{n + 3},{inputs}]"
+                call = f"{result} convolution(p0, p1), window={{{window}}}, dim_labels=b01f_01oi->b01f"
+                yield program(call, image, f"{t}[{k},{k},{features},{inputs}]")
+        gradient = "window={size=9x55 pad=1_2x1_2 lhs_dilate=2x2}, dim_labels=f01b_i01o->01bf"
+        image, kernel = f"{t}[4,5,28,{n}]", f"{t}[4,9,55,33]"
+        yield program(f"{t}[4,4,{n},33] convolution(p0, p1), {gradient}", image, kernel)
+
+
 def large_products() -> Iterator[str]:
     """Products that pack operands into scratch memory."""
     sizes = (130, 300, 65), (65, 700, 129), (257, 129, 1), (2, 2050, 130), (259, 520, 275), (97, 2100, 291)
@@ -139,7 +155,7 @@ def turned_products(sizes: Sequence[int]) -> Iterator[str]:
             yield program(f"{result} dot(p0, p1), {batches}", f"{a}[3,{k},{m}]", f"{a}[3,{k},{columns}]")
 
 
-FAMILIES = (products, layers, convolutions, groups, turned_products)
+FAMILIES = (products, layers, convolutions, groups, phases, turned_products)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -147,7 +163,9 @@ def test_products_stay_in_their_arrays(
     run_guarded: Any, make_kernel: Any, product_isa: str, family: Callable[[Sequence[int]], Iterator[str]]
 ) -> None:
     chosen = sample(list(family(USUAL_SIZES)), product_isa, 36)
-    run_guarded([make_kernel(text, whole=True) for text in chosen], isa=product_isa, optimize=family is layers)
+    run_guarded(
+        [make_kernel(text, whole=True) for text in chosen], isa=product_isa, optimize=family in (layers, phases)
+    )
 
 
 @pytest.mark.slow
@@ -158,7 +176,7 @@ def test_products_of_many_sizes_stay_in_their_arrays(
 ) -> None:
     texts = list(family([size]))
     kernels = [make_kernel(text, whole=True) for text in sample(texts, product_isa, len(texts))]
-    run_guarded(kernels, isa=product_isa, optimize=family is layers)
+    run_guarded(kernels, isa=product_isa, optimize=family in (layers, phases))
 
 
 def test_large_products_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, product_isa: str) -> None:
