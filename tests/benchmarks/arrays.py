@@ -66,6 +66,7 @@ def workloads() -> list[Workload]:
         workload("transpose 021 [{a},{b},{c}]", partial(_transpose, (0, 2, 1)), a=63, b=64, c=1000),
         workload("concatenate along rows [{rows},{columns}], 3 of it", partial(_concatenate, 0), **odd),
         workload("concatenate along columns [{rows},{columns}], 3 of it", partial(_concatenate, 1), **odd),
+        workload("largest of 4 arrays" + place, _largest_of_stacked, **odd),
         workload("pad by 1 and 3" + place, partial(_pad, 0), **odd),
         workload("pad by 1 and 3, and between" + place, partial(_pad, 1), **odd),
         workload("reverse both axes" + place, _reverse, **odd),
@@ -75,6 +76,12 @@ def workloads() -> list[Workload]:
 def _increment(rows: int = 5, columns: int = 7) -> Contest:
     in_torch = lambda torch: lambda x: x + 1  # noqa: E731
     return function_contest(None, floats((rows, columns)), lambda np_: lambda x: x + np_.float32(1), torch=in_torch)
+
+
+def _largest_of_stacked(rows: int = 5, columns: int = 7) -> Contest:
+    in_torch = lambda torch: lambda *arrays: torch.stack(arrays).amax(0)  # noqa: E731
+    arrays = signed(*[(rows, columns)] * 4)
+    return function_contest(None, arrays, lambda np_: lambda *arrays: np_.stack(arrays).max(0), torch=in_torch)
 
 
 def _elementwise(opcode: str, rows: int = 5, columns: int = 7) -> Contest:

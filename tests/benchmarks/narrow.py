@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.harness import Contest, Workload, workload
-from benchmarks.programs import dims, signed, text_contest
+from benchmarks.programs import dims, function_contest, signed, text_contest
 
 from xlalite.hlo.types.dtype import DType
 
@@ -52,7 +52,20 @@ def workloads() -> list[Workload]:
         *(workload("quantise f32 to s8" + place, _quantise, **size) for size in (big, odd)),
         *(workload("dequantise s8 to bf16" + place, _dequantise, **size) for size in (big, odd)),
         workload("tanh, bf16" + place, _tanh, **odd),
+        workload("normalise bytes [{images},{size},{size},3]", _normalise, images=8, size=224),
     ]
+
+
+def _normalise(images: int = 2, size: int = 5) -> Contest:
+    """Images as networks take them: of numbers from 0 to 1, less a mean, by a deviation."""
+    pixels = np.random.default_rng(0).integers(0, 256, (images, size, size, 3), np.uint8)
+    mean, deviation = (np.array(three, np.float32) for three in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)))
+
+    def normalise(package: Any) -> Callable[..., Any]:
+        return lambda x, m, d: (package.float32(1) * x / package.float32(255) - m) / d
+
+    in_torch = lambda torch: lambda x, m, d: (x.float() / 255 - m) / d  # noqa: E731
+    return function_contest(None, [pixels, mean, deviation], normalise, torch=in_torch)
 
 
 def _numbers(dtype: str, *shape: int, seed: int = 0) -> np.ndarray:
