@@ -37,6 +37,7 @@ from xlalite.backends.codegen.kernels.dot.tilings import (
 from xlalite.backends.codegen.kernels.dot.transfer import (
     FETCH,
     OperandCycles,
+    again_cycles,
     far_vectors,
     fetch_cycles,
     operand_cycles,
@@ -430,6 +431,7 @@ def _outer_plan(
         0.0 if lhs else fetch_cycles(view.lhs, lanes, numbers, target),
         0.0 if rhs else fetch_cycles(view.rhs, lanes, numbers, target),
         far_vectors(view, lanes, numbers, target),
+        again_cycles(view.lhs, lanes, numbers, target),
     )
     most_columns = most_columns_packed(numbers, target)
     most = most_columns if view.rhs.is_strided and not packs_lhs else MAX_PACKED_ELEMENTS
@@ -466,6 +468,7 @@ def finished_plan(
     down, across = pieces_of(view, rows, columns)
     again = packed_again(packing, down, across)
     cycles = tiling.cycles + packing.lhs + packing.rhs + again + packing.lhs_fetch * across
+    cycles += packing.lhs_again * (across - 1)
     if walks or shares_steps:
         # Of many pieces of rows, those of a thread share what is packed; all of them if others have other columns.
         cycles -= packing.rhs * max(down - (1 if walks and across > 1 else 2), 0)
