@@ -281,6 +281,11 @@ def _plan(view: DotView, numbers: Numbers, target: TargetInfo, may_overlap: bool
             choices.append(_plan(view, replace(numbers, words=None), target, may_overlap, in_blocks))
         return min(choices, key=lambda plan: plan.cycles)
     plans = [*outer_plans(Form.COLUMNS, view, numbers, lanes, target, may_overlap=may_overlap)]
+    image = (
+        view.with_rows_looked_up() if numbers.is_direct(numbers.lhs) and all(one.packs_lhs for one in plans) else None
+    )
+    if image is not None:
+        plans += outer_plans(Form.COLUMNS, image, numbers, lanes, target)
     looked_up = view.looked_up() if numbers.is_direct(numbers.rhs) else None
     if looked_up is not None:
         plans += outer_plans(Form.COLUMNS, looked_up, numbers, lanes, target)
@@ -383,7 +388,7 @@ def outer_plans(
 ) -> Iterator[DotPlan]:
     """The plans that read the left operand where it lies, or pack it, as far as either comes into question."""
     limit = depth_limit(view, numbers, lanes, target)
-    if form is Form.ROWS or view.rhs.looked_up:
+    if form is Form.ROWS or view.lhs.looked_up or view.rhs.looked_up:
         whole = whole or max(view.k, 1)
     depth = whole or depth_where_it_lies(view, limit)
     is_read = depth > 0 and reads_lhs(view, numbers, lanes, target, depth)
