@@ -18,13 +18,7 @@ from xlalite.backends.codegen.arrays.index import ZERO, Affine, IndexMath, Posit
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.kernels.convolution.in_order import TileInOrder
 from xlalite.backends.codegen.kernels.convolution.kernel_gradient import KernelGradient, kernel_gradient
-from xlalite.backends.codegen.kernels.convolution.plan import (
-    MOST_PRODUCTS,
-    SPELT_OUT,
-    ConvolutionPlan,
-    spread_size,
-    walk_of,
-)
+from xlalite.backends.codegen.kernels.convolution.plan import SPELT_OUT, ConvolutionPlan, spread_size, walk_of
 from xlalite.backends.codegen.kernels.convolution.tile import Tile
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
@@ -40,6 +34,9 @@ from xlalite.passes.fusion.kernel_shape import KernelShape, results_of
 
 _NEIGHBOURS = (6, 5, 7, 4, 8)
 """How many neighbours may be summed together, the best first, where each reads what it sees by itself."""
+
+_MOST_PRODUCTS = 100
+"""How many vectors a tile may multiply in a row of the window, if it may have fewer neighbours instead."""
 
 _FEW_ROWS = 64
 """With fewer rows, vectors of features are tasks, too."""
@@ -191,7 +188,7 @@ class _Row:
             return 0
         # A vector of several groups has all products of their features, spelt out.
         products = self._window.size * (plan.inputs if plan.per_vector and plan.outputs > 1 else 1)
-        sizes = [size for size in self._counts if plan.in_order or size * products <= MOST_PRODUCTS]
+        sizes = [size for size in self._counts if plan.in_order or size * products <= _MOST_PRODUCTS]
         sizes = sizes or [min(_NEIGHBOURS)]
         if self._kernel.request.in_place:
             sizes = [size for size in sizes if self._size % (size * self._unit) == 0]

@@ -15,9 +15,6 @@ from xlalite.hlo.types.window import WindowDimension
 SPELT_OUT = 8
 """Elements along the last dimension of a window, and neighbours at a border, beyond which there is a loop."""
 
-MOST_PRODUCTS = 100
-"""How many vectors a tile may multiply, in a row of the window or for a line of the input, if it may have fewer."""
-
 _FEW_INPUTS = 4
 """Input features of a group up to which those of a vector of groups are read at once."""
 
@@ -32,9 +29,11 @@ several lines are: depthwise, 384 features of [4,14,14] by 7x7 take 600 us of on
 
 _MOST_LINES = 64
 """Lines of a plane that are summed one after the other at most, where each line of the input is read once: 384 features
-of [8,14,14] by 7x7 take 555 us of one core so, 1,180 where each result reads what it sees; of [8,56,56] 96 take 1,700
-and 3,600.
+of [8,14,14] by 7x7 take 555 us of one core so, 1,180 where each result reads what it sees; 96 of [57,57] 270 and 465.
 """
+
+_MOST_IN_ORDER = 50
+"""How many vectors are multiplied for a line of the input: 100 are 15 % quicker, and take much longer to compile."""
 
 _FEW_VECTORS = 4
 """Vectors of a line that are spelt out if each line of the input is read once."""
@@ -159,7 +158,7 @@ def _in_order(convolution: HloInstruction, along: int, vectors: int, target: Tar
     height, width = window[1 - along].size, window[along].size
     if not 1 < height <= SPELT_OUT >= width > 1:
         return 0
-    most = min((target.vector_registers - 3) // height, MOST_PRODUCTS // (height * width))
+    most = min((target.vector_registers - 3) // height, _MOST_IN_ORDER // (height * width))
     if not target.has("avx512bw"):
         # Tiles at borders are written for themselves.
         return min(most, vectors) if vectors <= min(2 * most, _FEW_VECTORS) else 0

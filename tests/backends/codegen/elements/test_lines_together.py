@@ -55,10 +55,10 @@ def test_lines_are_summed_together(text: str, lines: int) -> None:
 @pytest.mark.parametrize(
     ("text", "vectors"),
     [
-        (text_of((56, 56), 7), 2),
+        (text_of((56, 56), 7), 1),
         (text_of((56, 56), 5), 2),
         (text_of((56, 56), 3), 4),
-        (text_of((14, 14), 8), 1),
+        (text_of((14, 14), 8), 0),
         (text_of((56, 56), 3, 2), 0),
         (text_of((56, 56), 3, outputs=2), 0),
         (text_of((5, 6, 14), 3), 0),
