@@ -35,6 +35,11 @@ of [8,14,14] by 7x7 take 555 us of one core so, 1,180 where each result reads wh
 _MOST_IN_ORDER = 50
 """How many vectors are multiplied for a line of the input: 100 are 15 % quicker, and take much longer to compile."""
 
+_MUCH_WORK = 16
+"""Elements of a window from which on parts of lines come from memory before they are needed: 3x3 of [8,64,112,112]
+takes 15 % longer in two parts.
+"""
+
 _FEW_VECTORS = 4
 """Vectors of a line that are spelt out if each line of the input is read once."""
 
@@ -162,6 +167,8 @@ def _in_order(convolution: HloInstruction, along: int, vectors: int, target: Tar
     if not target.has("avx512bw"):
         # Tiles at borders are written for themselves.
         return min(most, vectors) if vectors <= min(2 * most, _FEW_VECTORS) else 0
+    if vectors > most and height * width < _MUCH_WORK:
+        return 0
     least = -(-_CHAINS // height)
     return min(range(1, most + 1), key=lambda size: (-(-vectors // size) * max(size, least), size), default=0)
 
