@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from xlalite.backends.codegen.arrays.index import Affine
@@ -34,6 +35,9 @@ of [8,14,14] by 7x7 take 555 us of one core so, 1,180 where each result reads wh
 
 _MOST_IN_ORDER = 50
 """How many vectors are multiplied for a line of the input: 100 are 15 % quicker, and take much longer to compile."""
+
+_LEAST_LINES, _TASKS = 8, 8
+"""Heights of the window that parts of a plane have at least, and parts that are enough."""
 
 _MUCH_WORK = 16
 """Elements of a window from which on parts of lines come from memory before they are needed: 3x3 of [8,64,112,112]
@@ -127,8 +131,7 @@ def walk_of(convolution: HloInstruction, target: TargetInfo) -> ConvolutionPlan:
     in_order = 0 if by_features or outputs > 1 else _in_order(convolution, along, -(-dims[-1] // lanes), target)
     if in_order:
         across = 1 - along
-        lines = dims[labels.output_spatial[across]]
-        lines = -(-lines // -(-lines // _MOST_LINES))
+        lines = _lines_of_task(dims[labels.output_spatial[across]], attrs.window.dimensions[across].size, dims)
     elif not by_features and not is_long and dims[-1] <= _SHORT_LINE * lanes:
         across, lines = _lines(attrs, dims, along, -(-dims[-1] // lanes) * _together(outputs))
     if by_features and is_long and dims[-1] >= 2 * lanes and outputs == 1:
@@ -171,6 +174,16 @@ def _in_order(convolution: HloInstruction, along: int, vectors: int, target: Tar
         return 0
     least = -(-_CHAINS // height)
     return min(range(1, most + 1), key=lambda size: (-(-vectors // size) * max(size, least), size), default=0)
+
+
+def _lines_of_task(size: int, height: int, dims: tuple[int, ...]) -> int:
+    """Lines of a plane that a task computes: all, or parts where they are many or planes are few.
+
+    The first lines of a part are read for the one before, too.
+    """
+    planes = math.prod(dims) // (size * dims[-1])
+    most = min(_MOST_LINES, max(_LEAST_LINES * height, size * planes // _TASKS))
+    return -(-size // -(-size // most))
 
 
 def _across(attrs: ConvolutionAttrs, dims: tuple[int, ...], along: int) -> int:
