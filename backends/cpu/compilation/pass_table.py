@@ -8,6 +8,7 @@ from xlalite.backends.codegen.kernels.dot.operand_fusion import DotOperandFusion
 from xlalite.backends.codegen.kernels.dot.operand_packing import DotOperandPacking
 from xlalite.backends.codegen.kernels.dot.operand_types import DotOperandTypes
 from xlalite.backends.codegen.kernels.dot.pad_fusion import ConvolutionPadFusion
+from xlalite.backends.codegen.kernels.dot.result_order import ConvolutionResultOrder
 from xlalite.backends.codegen.kernels.product_chaining import ProductChaining
 from xlalite.backends.codegen.kernels.product_rematerialization import ProductRematerialization
 from xlalite.passes.core.base import HloPass
@@ -21,6 +22,7 @@ CPU_PASSES: dict[str, type[HloPass]] = {
             ConvolutionFeatureOrder,
             ConvolutionFeaturePadding,
             ConvolutionPadFusion,
+            ConvolutionResultOrder,
             DotOperandFusion,
             DotOperandPacking,
             DotOperandTypes,

@@ -32,6 +32,7 @@ ConvolutionFeatureOrder = late(
 ConvolutionFeaturePadding = late(
     "xlalite.backends.codegen.kernels.dot.feature_padding:ConvolutionFeaturePadding", "convolution"
 )
+ConvolutionResultOrder = late("xlalite.backends.codegen.kernels.dot.result_order:ConvolutionResultOrder", "convolution")
 DotOperandTypes = late("xlalite.backends.codegen.kernels.dot.operand_types:DotOperandTypes", "dot")
 DotOperandPacking = late("xlalite.backends.codegen.kernels.dot.operand_packing:DotOperandPacking", "dot")
 ProductRematerialization = late(
@@ -79,6 +80,7 @@ def _until_fused(options: CompileOptions, target: TargetInfo) -> tuple[Stage, ..
         ConvolutionCanonicalizer(),
         ConvolutionFeatureOrder(target),
         ConvolutionFeaturePadding(target),
+        ConvolutionResultOrder(target),
         simplification(),
         DotOperandTypes(target),
         finishing(),

@@ -9,12 +9,14 @@ in the padding is known now; along all other dimensions a loop over the window a
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import ClassVar
 
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, IndexMath, Position
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
+from xlalite.backends.codegen.kernels.convolution.in_order import TileInOrder
 from xlalite.backends.codegen.kernels.convolution.kernel_gradient import KernelGradient, kernel_gradient
 from xlalite.backends.codegen.kernels.convolution.plan import SPELT_OUT, ConvolutionPlan, spread_size, walk_of
 from xlalite.backends.codegen.kernels.convolution.tile import Tile
@@ -31,7 +33,7 @@ from xlalite.passes.fusion.domain import Place
 from xlalite.passes.fusion.kernel_shape import KernelShape, results_of
 
 _NEIGHBOURS = (6, 5, 7, 4, 8)
-"""How many neighbours may be summed together, the best first."""
+"""How many neighbours may be summed together, the best first, where each reads what it sees by itself."""
 
 _MOST_PRODUCTS = 100
 """How many vectors a tile may multiply in a row of the window, if it may have fewer neighbours instead."""
@@ -59,7 +61,7 @@ def plan_convolution(request: KernelRequest, shape: KernelShape) -> ConvolutionK
         return kernel_gradient(request, convolution)
     plan = walk_of(convolution, request.target)
     if plan.across >= 0 and request.in_place and dims[labels.output_spatial[plan.across]] % plan.lines:
-        plan = replace(plan, across=-1, lines=1)
+        plan = replace(plan, across=-1, lines=1, in_order=0)
     if plan.per_vector and attrs.batch_group_count > 1 and plan.outputs > 1 and dims[labels.output_batch] > 1:
         return Declined("groups of several features have several batches")
     if plan.per_vector and plan.outputs > 1 and (plan.outputs > plan.lanes or plan.inputs > 2 * SPELT_OUT):
@@ -150,7 +152,8 @@ class _Row:
         """Tiles of neighbours, in one loop or spelt out; else those at the borders apart from those between them."""
         unit, holes = self._unit, self._window.lhs_dilate
         count = -(-self._size // unit)
-        if count <= SPELT_OUT and (self._plan.is_long or holes == 1):
+        most = self._plan.in_order if self._plan.in_order and self._plan.masks else SPELT_OUT
+        if count <= most and (self._plan.is_long or holes == 1):
             self._border(0, count)
             return
         size = self._tile_size(count)
@@ -162,7 +165,7 @@ class _Row:
                 self._tile(Affine(base, 0, (0, last)), range(size))
             return
         begin, end = self._inside()
-        sizes = [n for n in _NEIGHBOURS if n <= end - begin and n % holes == 0] or [holes]
+        sizes = [n for n in self._counts if n <= end - begin and n % holes == 0] or [holes]
         size = next((n for n in sizes if (end - begin) % n == 0), sizes[0])
         tiles = (end - begin) // size
         front = begin + (end - begin - tiles * size) // 2
@@ -173,13 +176,20 @@ class _Row:
                 self._tile(Affine(base, 0, (front * unit, (back - size) * unit), size * unit), range(size))
         self._border(back, count)
 
+    @property
+    def _counts(self) -> Sequence[int]:
+        """How many neighbours may be summed together, the best first."""
+        return (self._plan.in_order,) if self._plan.in_order else _NEIGHBOURS
+
     def _tile_size(self, count: int) -> int:
         """Neighbours of tiles that are all alike and may begin in the one before; 0 if there cannot be such."""
-        if self._plan.is_long or self._window.lhs_dilate > 1 or not self._plan.masks:
+        plan = self._plan
+        if plan.is_long or self._window.lhs_dilate > 1 or not plan.masks:
             return 0
         # A vector of several groups has all products of their features, spelt out.
-        products = self._window.size * (self._plan.inputs if self._plan.per_vector and self._plan.outputs > 1 else 1)
-        sizes = [size for size in _NEIGHBOURS if size * products <= _MOST_PRODUCTS] or [min(_NEIGHBOURS)]
+        products = self._window.size * (plan.inputs if plan.per_vector and plan.outputs > 1 else 1)
+        sizes = [size for size in self._counts if plan.in_order or size * products <= _MOST_PRODUCTS]
+        sizes = sizes or [min(_NEIGHBOURS)]
         if self._kernel.request.in_place:
             sizes = [size for size in sizes if self._size % (size * self._unit) == 0]
         return min(sizes, key=lambda size: -(-count // size) * size, default=0)
@@ -207,8 +217,9 @@ class _Row:
             with self._entry.fb.loop(begin * unit, full * unit, unit) as base:
                 self._tile(Affine(base, 0, (begin * unit, (full - 1) * unit)), range(1))
             begin = full
-        for start in range(begin, end, SPELT_OUT):
-            self._tile(Affine(start * unit), range(min(SPELT_OUT, end - start)))
+        most = self._plan.in_order or SPELT_OUT
+        for start in range(begin, end, most):
+            self._tile(Affine(start * unit), range(min(most, end - start)))
 
     def _tile(self, base: Affine, neighbours: range) -> None:
         """All features of some neighbours, or the one vector of each that lies along space."""
@@ -221,9 +232,8 @@ class _Row:
                 else lanes_below(fb, start, width, plan.lanes)
                 for start in starts
             ]
-            Tile(
-                self._entry, self._results, self._kernel.convolution, self._plan, self._outer, base, masks, ZERO, ZERO
-            ).emit()
+            tile, convolution = TileInOrder if plan.in_order else Tile, self._kernel.convolution
+            tile(self._entry, self._results, convolution, plan, self._outer, base, masks, ZERO, ZERO).emit()
             return
 
         def vector(number: Affine, mask: Value | None, first: Affine | None = None) -> None:

@@ -27,7 +27,7 @@ from xlalite.hlo.ops.convolution import ConvolutionAttrs
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.window import WindowDimension
 
-_Totals = tuple[Element, ...]
+Totals = tuple[Element, ...]
 
 
 class Tile:
@@ -57,7 +57,7 @@ class Tile:
         self._lhs, self._rhs = convolution.operands
         self._base = base
         self._count = len(masks)
-        if plan.across >= 0:
+        if plan.across >= 0 and not plan.in_order:
             masks = [*masks] * plan.lines
         self._masks = masks
         self._window_mask: Value | None = None
@@ -73,9 +73,12 @@ class Tile:
 
     def emit(self) -> None:
         """Sums, and all that follows from them."""
-        entry, plan, shape = self._entry, self._plan, self._convolution.shape
-        zeros = (zero_element(self._kept, plan.lanes),) * (len(self._masks) * self._plan.together)
-        sums = iter(self._feature_loop(zeros))
+        zeros = (zero_element(self._kept, self._plan.lanes),) * (len(self._masks) * self._plan.together)
+        self._finish(self._feature_loop(zeros))
+
+    def _finish(self, totals: Totals) -> None:
+        """Results from the sums of neighbours."""
+        entry, plan, shape, sums = self._entry, self._plan, self._convolution.shape, iter(totals)
         for number, mask in enumerate(self._masks):
             for together in range(self._plan.together):
                 total = convert_element(entry.fb, self._folded(next(sums)), self._kept, shape.dtype)
@@ -114,7 +117,7 @@ class Tile:
             index[line] = self._math.add_constant(index.get(line, ZERO), number // self._count)
         return index
 
-    def _feature_loop(self, totals: _Totals) -> _Totals:
+    def _feature_loop(self, totals: Totals) -> Totals:
         """The sums over all input features, where these are far from one another."""
         inner = (self._plan.along, self._plan.across)
         others = [number for number in range(self._attrs.window.rank) if number not in inner]
@@ -131,10 +134,10 @@ class Tile:
         others: Sequence[int],
         offsets: Mapping[int, Affine],
         feature: Affine | None,
-        totals: _Totals,
+        totals: Totals,
         *,
         is_padding: bool = False,
-    ) -> _Totals:
+    ) -> Totals:
         """The sums with the products of the window; along all dimensions but the last a tile is in the padding or not.
 
         Padding is multiplied, too: it is zero, but an infinite weight makes it something else.
@@ -148,10 +151,10 @@ class Tile:
         last = (self._convolution.shape.dims[self._labels.output_spatial[number]] - 1) * one.stride + one.dilated_size
         asks = not is_padding and (one.pad_low > 0 or last - one.pad_low > size)
 
-        def inside(offset: Affine, sums: _Totals, *, is_padding: bool) -> _Totals:
+        def inside(offset: Affine, sums: Totals, *, is_padding: bool) -> Totals:
             return self._windows(others[1:], {**offsets, number: offset}, feature, sums, is_padding=is_padding)
 
-        def summed(offset: Affine, sums: _Totals) -> _Totals:
+        def summed(offset: Affine, sums: Totals) -> Totals:
             if not asks:
                 return inside(offset, sums, is_padding=is_padding)
             place = self._place(one, position, offset)
@@ -177,8 +180,8 @@ class Tile:
         return unflatten(loop.results, totals)
 
     def _with_padding(
-        self, others: Sequence[int], offsets: Mapping[int, Affine], feature: Affine | None, totals: _Totals
-    ) -> _Totals:
+        self, others: Sequence[int], offsets: Mapping[int, Affine], feature: Affine | None, totals: Totals
+    ) -> Totals:
         """The sums with what zeros contribute, which is the same for all neighbours that see the same of the window."""
         if self._kept.is_integral or self._kept is DType.PRED:
             return totals
@@ -220,8 +223,8 @@ class Tile:
         return remainder != 0
 
     def _along(
-        self, offsets: Mapping[int, Affine], feature: Affine | None, totals: _Totals, *, is_padding: bool
-    ) -> _Totals:
+        self, offsets: Mapping[int, Affine], feature: Affine | None, totals: Totals, *, is_padding: bool
+    ) -> Totals:
         """The sums with the products along the last spatial dimension, and across it if these are together."""
         fb, across = self._entry.fb, self._plan.across
         lines = self._attrs.window.dimensions[across].size
@@ -246,8 +249,8 @@ class Tile:
         return unflatten(loop.results, totals)
 
     def _spelt_out(
-        self, offsets: Mapping[int, Affine], feature: Affine | None, totals: _Totals, *, is_padding: bool
-    ) -> _Totals:
+        self, offsets: Mapping[int, Affine], feature: Affine | None, totals: Totals, *, is_padding: bool
+    ) -> Totals:
         """The sums with the products along the last spatial dimension, offset after offset."""
         known: dict[object, Element] = {}
         for offset in range(self._attrs.window.dimensions[self._plan.along].size):
@@ -255,7 +258,7 @@ class Tile:
             totals = self._features_of(here, feature, totals, known, is_padding=is_padding)
         return totals
 
-    def _line(self, line: WindowLine, totals: _Totals, *, is_padding: bool) -> _Totals:
+    def _line(self, line: WindowLine, totals: Totals, *, is_padding: bool) -> Totals:
         """The sums with the products of a line of a long window, in order.
 
         They are written twice: for the middle, where no neighbour sees padding, and for elsewhere, where they ask.
@@ -264,7 +267,7 @@ class Tile:
         size = self._attrs.window.dimensions[along].size
         begin, end = (0, size) if is_padding else self._middle(along)
 
-        def summed(first: Operand, last: Operand, sums: _Totals, *, asks: bool) -> _Totals:
+        def summed(first: Operand, last: Operand, sums: Totals, *, asks: bool) -> Totals:
             with fb.carried_loop(first, last, 1, flatten(sums)) as loop:
                 offset = Affine(loop.index, 0, (0, size - 1) if asks else (begin, end - 1))
                 offsets = {**(line.anywhere if asks else line.middle), along: offset}
@@ -290,13 +293,13 @@ class Tile:
         return unflatten(loop.results, totals)
 
     def _folding(
-        self, offsets: Mapping[int, Affine], feature: Affine | None, totals: _Totals, *, is_padding: bool
-    ) -> _Totals:
+        self, offsets: Mapping[int, Affine], feature: Affine | None, totals: Totals, *, is_padding: bool
+    ) -> Totals:
         """The sums with the products along the last spatial dimension, a vector of the window at a time."""
         fb, along, lanes = self._entry.fb, self._plan.along, self._plan.lanes
         size = self._attrs.window.dimensions[along].size
 
-        def products(start: Value | int, bounds: tuple[int, int], sums: _Totals) -> _Totals:
+        def products(start: Value | int, bounds: tuple[int, int], sums: Totals) -> Totals:
             here = {**offsets, along: Affine(start, 1, bounds)}
             return self._features_of(here, feature, sums, {}, is_padding=is_padding)
 
@@ -338,14 +341,14 @@ class Tile:
         self,
         offsets: Mapping[int, Affine],
         feature: Affine | None,
-        totals: _Totals,
+        totals: Totals,
         known: dict[object, Element],
         *,
         is_padding: bool,
-    ) -> _Totals:
+    ) -> Totals:
         """The sums with the products at an offset in the window, of one input feature or of all of a group."""
 
-        def products(feature: Affine, sums: _Totals, known: dict[object, Element]) -> _Totals:
+        def products(feature: Affine, sums: Totals, known: dict[object, Element]) -> Totals:
             weights = [self._weight(offsets, feature, together) for together in range(self._plan.together)]
             emitter = self._emitter(0)
             after: list[Element] = []

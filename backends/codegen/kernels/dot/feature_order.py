@@ -60,19 +60,19 @@ class ConvolutionFeatureOrder(OpExpander):
         """Builds the transposes and the convolution between them."""
         attrs: ConvolutionAttrs = instruction.attrs
         before, after = attrs.dim_labels, _features_last(instruction)
-        orders = _order(before.input, after.input), _order(before.kernel, after.kernel)
+        orders = order_of(before.input, after.input), order_of(before.kernel, after.kernel)
         moved = [builder.transpose(operand, order) for operand, order in zip(operands, orders, strict=True)]
         last = self._last(instruction)
         result = builder.op("convolution", moved, last.attrs, shape=last.shape)
-        return builder.transpose(result, _order(after.output, before.output))
+        return builder.transpose(result, order_of(after.output, before.output))
 
     def _last(self, convolution: HloInstruction) -> HloInstruction:
         """The convolution with features last; a loose instruction."""
         attrs: ConvolutionAttrs = convolution.attrs
         before, after = attrs.dim_labels, _features_last(convolution)
         lhs, rhs = (operand.shape for operand in convolution.operands)
-        shapes = _moved(lhs, before.input, after.input), _moved(rhs, before.kernel, after.kernel)
-        shape = _moved(convolution.shape, before.output, after.output)
+        shapes = moved(lhs, before.input, after.input), moved(rhs, before.kernel, after.kernel)
+        shape = moved(convolution.shape, before.output, after.output)
         return on_parameters(convolution, shapes, replace(attrs, dim_labels=after), shape)
 
 
@@ -81,10 +81,11 @@ def _features_last(convolution: HloInstruction) -> ConvolutionDims:
     return ConvolutionDims(f"b{space}f", f"{space}io", f"b{space}f")
 
 
-def _order(before: str, after: str) -> tuple[int, ...]:
+def order_of(before: str, after: str) -> tuple[int, ...]:
     """The permutation of dimensions that leads from labels to others."""
     return tuple(map(before.index, after))
 
 
-def _moved(shape: Shape, before: str, after: str) -> Shape:
-    return Shape.array(shape.dtype, tuple(shape.dims[dim] for dim in _order(before, after)))
+def moved(shape: Shape, before: str, after: str) -> Shape:
+    """A shape with its dimensions in the order of other labels."""
+    return Shape.array(shape.dtype, tuple(shape.dims[dim] for dim in order_of(before, after)))

@@ -37,6 +37,7 @@ from xlalite.backends.codegen.kernels.dot.tilings import (
 from xlalite.backends.codegen.kernels.dot.transfer import (
     FETCH,
     OperandCycles,
+    again_cycles,
     far_vectors,
     fetch_cycles,
     operand_cycles,
@@ -283,6 +284,11 @@ def _plan(view: DotView, numbers: Numbers, target: TargetInfo, may_overlap: bool
             choices.append(_plan(view, replace(numbers, words=None), target, may_overlap, in_blocks))
         return min(choices, key=lambda plan: plan.cycles)
     plans = [*outer_plans(Form.COLUMNS, view, numbers, lanes, target, may_overlap=may_overlap)]
+    image = (
+        view.with_rows_looked_up() if numbers.is_direct(numbers.lhs) and all(one.packs_lhs for one in plans) else None
+    )
+    if image is not None:
+        plans += outer_plans(Form.COLUMNS, image, numbers, lanes, target)
     looked_up = view.looked_up() if numbers.is_direct(numbers.rhs) else None
     if looked_up is not None:
         plans += outer_plans(Form.COLUMNS, looked_up, numbers, lanes, target)
@@ -385,7 +391,7 @@ def outer_plans(
 ) -> Iterator[DotPlan]:
     """The plans that read the left operand where it lies, or pack it, as far as either comes into question."""
     limit = depth_limit(view, numbers, lanes, target)
-    if form is Form.ROWS or view.rhs.looked_up:
+    if form is Form.ROWS or view.lhs.looked_up or view.rhs.looked_up:
         whole = whole or max(view.k, 1)
     depth = whole or depth_where_it_lies(view, limit)
     is_read = depth > 0 and reads_lhs(view, numbers, lanes, target, depth)
@@ -433,6 +439,7 @@ def _outer_plan(
         0.0 if lhs else fetch_cycles(view.lhs, lanes, numbers, target),
         0.0 if rhs else fetch_cycles(view.rhs, lanes, numbers, target),
         far_vectors(view, lanes, numbers, target),
+        again_cycles(view.lhs, lanes, numbers, target),
     )
     most_columns = most_columns_packed(numbers, target)
     most = most_columns if view.rhs.is_strided and not packs_lhs else MAX_PACKED_ELEMENTS
@@ -469,6 +476,7 @@ def finished_plan(
     down, across = pieces_of(view, rows, columns)
     again = packed_again(packing, down, across)
     cycles = tiling.cycles + packing.lhs + packing.rhs + again + packing.lhs_fetch * across
+    cycles += packing.lhs_again * (across - 1)
     if walks or shares_steps:
         # Of many pieces of rows, those of a thread share what is packed; all of them if others have other columns.
         cycles -= packing.rhs * max(down - (1 if walks and across > 1 else 2), 0)

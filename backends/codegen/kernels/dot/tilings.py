@@ -173,6 +173,8 @@ def outer_tilings(
                     step += _SECOND_OF_IMAGE * used * is_far
                 if view.rhs.looked_up:
                     step += max(0.0, _LOAD * (height + 2 * used + 1 - _LOADS * height * used))
+                elif view.lhs.looked_up and form is Form.COLUMNS:
+                    step = max(step, height + used + 1.0)
                 turning = 2.0 * lanes * used + 30 if form is Form.ROWS else 0.0
                 if view.seen is not None:
                     turning = height * used * (_SELECT if view.seen.run >= lanes else _PICK * lanes) + 30

@@ -107,7 +107,7 @@ def units_of(
     def work(rows: int, columns: int, parts: int) -> float:
         return tiling.cycles * rows * columns / (view.m * view.n) / parts
 
-    fetched = packing.lhs_fetch * (_FETCH_AGAIN if view.lhs.is_strided else 1.0)
+    fetched = packing.lhs_again + packing.lhs_fetch * (_FETCH_AGAIN if view.lhs.is_strided else 1.0)
     packed_rhs = packing.rhs * (_PACKED_BY_OTHERS if shares_steps and most_parts < 2 else 1.0)
     lhs_far = view.m * view.k / lanes if view.lhs.outer.stride == 1 and packing.lhs_fetch else 0.0
     read = 0.0 if packing.lhs else max(fetched, _READ * view.m * view.k / lanes)

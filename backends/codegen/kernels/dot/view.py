@@ -21,6 +21,9 @@ from xlalite.hlo.ops.convolution import ConvolutionAttrs
 from xlalite.hlo.ops.dot import DotAttrs, free_dimensions
 from xlalite.hlo.records import dataclass
 
+_MOST_PLACES = 512
+"""Terms whose places stay in the nearest cache beside what lies there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
@@ -131,6 +134,16 @@ class DotView:
             return None
         rhs = replace(self.rhs, outer=bridged, looked_up=1)
         return replace(self, n=bridged.run, rhs=rhs, seen=None if outer.is_single else outer)
+
+    def with_rows_looked_up(self) -> DotView | None:
+        """The product in which pixels of an image are rows, read where they lie, term by term; None if it is no such.
+
+        There are few terms, in short runs.
+        """
+        outer, depth = self.lhs.outer, self.lhs.depth
+        if self.exchanged or self.lhs.computing or self.rhs.panel or depth.is_single or self.k > _MOST_PLACES:
+            return None
+        return replace(self, lhs=replace(self.lhs, looked_up=1)) if outer.is_forward else None
 
     def in_runs(self, least: int, most: int) -> DotView | None:
         """The product whose operands, or one of them, are read in vectors of terms, run by run where they lie.

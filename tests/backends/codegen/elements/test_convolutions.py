@@ -146,7 +146,7 @@ ENTRY e {
   ROOT r = f32[1,9,9,20] maximum(s, zeros) }"""
     arguments = [rng.standard_normal(sizes).astype(np.float32) for sizes in ((1, 9, 9, 4), (3, 3, 4, 20), (20,))]
     executable = check(text, *arguments, ulps=32, num_threads=2)
-    assert kernels(executable) == ["zero pad", "dot"]
+    assert kernels(executable)[-1] == "dot"
 
 
 @pytest.mark.parametrize(

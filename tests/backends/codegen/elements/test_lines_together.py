@@ -1,4 +1,4 @@
-"""Short lines of convolutions in groups with features first are summed together."""
+"""Lines of convolutions in groups with features first are summed together, or each of the input is read once."""
 
 from typing import Any
 
@@ -33,9 +33,10 @@ ENTRY e {{
     ("text", "lines"),
     [
         (text_of((7, 7), 7), 7),
-        (text_of((14, 14), 3), 7),
-        (text_of((30, 30), 3), 4),
-        (text_of((30, 40), 3), 1),
+        (text_of((14, 14), 3), 14),
+        (text_of((30, 40), 3), 15),
+        (text_of((200, 14), 3), 50),
+        (text_of((14, 14), 1), 7),
         (text_of((28, 28), 3, 2), 1),
         (text_of((14, 14), 3, outputs=2), 4),
         (text_of((5, 6, 14), 3), 6),
@@ -45,15 +46,33 @@ ENTRY e {{
         (text_of((14, 14), 13), 1),
     ],
 )
-def test_lines_of_few_vectors_are_summed_together(text: str, lines: int) -> None:
+def test_lines_are_summed_together(text: str, lines: int) -> None:
     plan = walk_of(parse(text).entry_computation.root, WIDE)
     assert plan.lines == lines
     assert (plan.across >= 0) == (lines > 1)
 
 
+@pytest.mark.parametrize(
+    ("text", "vectors"),
+    [
+        (text_of((56, 56), 7), 1),
+        (text_of((56, 56), 5), 2),
+        (text_of((56, 56), 3), 4),
+        (text_of((112, 112), 3), 0),
+        (text_of((112, 112), 5), 2),
+        (text_of((14, 14), 8), 0),
+        (text_of((56, 56), 3, 2), 0),
+        (text_of((56, 56), 3, outputs=2), 0),
+        (text_of((5, 6, 14), 3), 0),
+    ],
+)
+def test_each_line_of_the_input_is_read_once(text: str, vectors: int) -> None:
+    assert walk_of(parse(text).entry_computation.root, WIDE).in_order == vectors
+
+
 @pytest.mark.parametrize("stride", [1, 2, 3])
 @pytest.mark.parametrize("side", [3, 5])
-@pytest.mark.parametrize("sides", [(1, 1), (9, 1), (7, 7), (10, 14), (13, 33), (4, 3, 20), (4, 7, 1)])
+@pytest.mark.parametrize("sides", [(1, 1), (9, 1), (7, 7), (13, 33), (70, 67), (5, 200), (4, 3, 20), (4, 7, 1)])
 def test_lines_together_are_right_at_all_borders(
     check: Any, kernels: Any, rng: np.random.Generator, sides: tuple[int, ...], side: int, stride: int
 ) -> None:

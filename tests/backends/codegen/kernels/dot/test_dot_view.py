@@ -476,6 +476,42 @@ def test_pixels_before_many_features_are_rows(lhs: str, rhs: str, result: str, a
     assert (plan.rows, plan.packs_lhs, plan.packs_rhs) == (14, False, True)
 
 
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "result", "attributes"),
+    [
+        ("2,30,30,3", "3,3,3,16", "2,28,28,16", "size=3x3}, dim_labels=b01f_01io->b01f"),
+        ("2,35,33,1", "5,5,1,40", "2,16,15,40", "size=5x5 stride=2x2}, dim_labels=b01f_01io->b01f"),
+        ("1,30,30,2", "3,3,2,8", "1,26,26,8", "size=3x3 rhs_dilate=2x2 rhs_reversal=1x1}, dim_labels=b01f_01io->b01f"),
+        ("2,3,30,30", "3,3,3,16", "2,28,28,16", "size=3x3}, dim_labels=bf01_01io->b01f"),
+    ],
+)
+def test_pixels_of_few_features_are_read_where_they_lie(
+    check: Any, rng: np.random.Generator, lhs: str, rhs: str, result: str, attributes: str
+) -> None:
+    convolution = convolution_of(f"f32[{lhs}]", f"f32[{rhs}]", f"f32[{result}]", f"window={{{attributes}")
+    plan = plan_dot(convolution, WIDE)
+    assert (plan.form, plan.packs_lhs, plan.view.lhs.looked_up) == (Form.COLUMNS, False, 1)
+    assert plan.unit_depth == plan.view.k
+    text = f"""HloModule m
+ENTRY e {{
+  x = f32[{lhs}] parameter(0)
+  k = f32[{rhs}] parameter(1)
+  ROOT c = f32[{result}] convolution(x, k), window={{{attributes} }}"""
+    arguments = [rng.integers(-3, 4, tuple(map(int, dims.split(",")))).astype(np.float32) for dims in (lhs, rhs)]
+    for threads in (1, 3):
+        check(text, *arguments, num_threads=threads)
+
+
+@pytest.mark.parametrize(("apart", "form"), [(1, Form.ROWS), (12, Form.COLUMNS)])
+def test_images_behind_the_second_cache_are_fetched_once(apart: int, form: Form) -> None:
+    machine, size = replace(WIDE, cache_bytes=(48 << 10, 2 << 20, 32 << 20)), 33 + 2 * apart
+    dims = f"f32[1,256,{size},{size}]", "f32[256,256,3,3]", "f32[1,256,33,33]"
+    attributes = f"window={{size=3x3 rhs_dilate={apart}x{apart}}}, dim_labels=bf01_oi01->bf01"
+    plan = plan_dot(convolution_of(*dims, attributes), machine)
+    assert plan.form is form
+    assert plan.packs_rhs
+
+
 @pytest.mark.parametrize(("size", "window"), [("57,57", "3x3 stride=2x2"), ("9,9", "3x3")])
 def test_pixels_with_much_between_them_are_packed(size: str, window: str) -> None:
     result = "28,28" if "stride" in window else "7,7"
