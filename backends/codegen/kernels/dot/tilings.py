@@ -36,6 +36,11 @@ _NEAR_STREAMS = 6
 _LATENCY = 8
 """Multiply-adds that must be under way to keep the units busy."""
 
+_WIDE = 3
+"""Vectors of a tile that many rows meet, if its columns stay in the nearest cache: fewer rows fit into registers, but
+often no narrower tile is left. [784,128] by [128,48] takes 46 us of one core so, in tiles of two vectors and of one 53.
+"""
+
 _NARROW = 0.15
 """How much longer tiles of one vector take where there are several, as each reads all rows: 784 in each dimension take
 6.6 ms of one core so, in tiles of two vectors 4.7.
@@ -144,8 +149,9 @@ def outer_tilings(
     may_wait = not is_matrix or view.m > 3 * MAX_ROWS
     for vectors in (1, 2, 3, 4, 8):
         limit = min((registers - vectors) // vectors, MAX_ROWS)
-        # Wide tiles are for few rows, since their panels do not fit into the nearest cache; or for what is in none.
-        most = 3 if view.rhs.looked_up else 2
+        # Wide tiles are for few rows, for panels that fit into the nearest cache, and for what is in none.
+        is_near = is_matrix and not packs_lhs and _WIDE * depth * target.vector_bits // 8 <= target.cache_bytes[0]
+        most = _WIDE if is_near or view.rhs.looked_up or view.rhs.panel else 2
         if limit < 1 or (vectors > 1 and (vectors - 1) * lanes >= view.n) or (vectors > most and view.m > limit):
             continue
         columns = min(vectors * lanes, view.n)

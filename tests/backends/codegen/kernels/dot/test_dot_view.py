@@ -301,6 +301,13 @@ def test_few_rows_read_the_right_operand_where_it_is_fetched_ahead() -> None:
         assert (plan.rhs_is_far, plan.packs_rhs) == (False, True)
 
 
+def test_tiles_have_three_vectors_where_these_stay_near_and_leave_no_rest() -> None:
+    plan = plan_dot(plain(784, 48, 128), WIDE)
+    assert (plan.rows, plan.columns) == (8, 48)
+    for n, k in ((48, 256), (96, 128)):  # deep panels, and columns that two vectors divide
+        assert plan_dot(plain(784, n, k), WIDE).columns == 32
+
+
 def test_few_rows_take_whole_lines_of_what_is_far_away_few_terms_at_a_time() -> None:
     plan = plan_dot(plain(16, 768, 3072), WIDE)
     assert (plan.unit_columns, plan.unit_depth, plan.parts) == (768, 64, 8)
