@@ -51,6 +51,9 @@ _LOAD, _LOADS = 0.5, 13 / 16
 across lines of the cache and each term begins with a load of its place.
 """
 
+_LOAD_OF_PANEL = 0.3
+"""Cycles of a load where columns are fetched meanwhile: three vectors and 8 rows need fewer than two and 12."""
+
 _SECOND, _SECOND_OF_IMAGE = 2.0, 1.0
 """Cycles more that a vector of columns takes from the second cache, where those of a tile do not stay in the nearest,
 which has other things to keep, too: 2048 in each dimension take 92 ms of one core in tiles of 8 rows, 86 in such of 12,
@@ -141,6 +144,7 @@ def outer_tilings(
     *,
     packs_lhs: bool,
     may_overlap: bool = False,
+    in_panels: bool = False,
 ) -> Iterator[Tiling]:
     """Tiles of a depth whose vectors run along columns or rows; rows lie in runs, and terms begin anew so often."""
     registers = target.vector_registers - 2
@@ -172,6 +176,7 @@ def outer_tilings(
             for height, width, times in pieces:
                 used = -(-width // lanes)
                 step = max(height * used, _LATENCY / 2 / chains, 0.5 * height + used)
+                waits += times * view.k * _LOAD_OF_PANEL * (height + 2 * used) * in_panels
                 step *= 1 + _NARROW * (vectors == 1 and view.n > lanes)
                 if is_matrix:
                     waits += times * view.k * _SECOND * used * is_far
