@@ -244,7 +244,7 @@ def _follows(tail: Tail, m: int, n: int) -> bool:
 
 def _packing_again_ns(plan: DotPlan) -> float:
     """Time to pack a right operand for every block of rows but the first."""
-    if not plan.packs_rhs or plan.kept_parts or plan.in_steps:
+    if not (plan.packs_rhs or plan.shares_panels) or plan.kept_parts or plan.in_steps:
         return 0.0
     view, is_direct = plan.view, plan.numbers.is_direct(plan.numbers.rhs)
     cycles = operand_cycles(view.rhs, view.n, view.k, plan.lanes, is_direct=is_direct)

@@ -15,6 +15,7 @@ from xlalite.backends.codegen.kernels.dot.layout import arguments_of, tile_place
 from xlalite.backends.codegen.kernels.dot.next_product import next_product
 from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
 from xlalite.backends.codegen.kernels.dot.packers import pack
+from xlalite.backends.codegen.kernels.dot.panels import place_ahead, reads_panel
 from xlalite.backends.codegen.kernels.dot.part_packing import PartPacker
 from xlalite.backends.codegen.kernels.dot.piece_order import (
     column_unit,
@@ -433,8 +434,14 @@ class Driver:
         given = map(math.value, arguments_of(plan, layout, row_place, column_place, area.width, area.height))
         if self._next is not None and self._after is not None:
             self._next.fetch(fb, math, plan, self._after, area)
-        function = self._tiles.function(area.height, area.width, self._is_exact)
-        fb.call_pointer(function, VOID, (lhs, rhs, own, math.value(depth), adds, *given))
+        is_first, pointers = None, tuple[Value, ...]()
+        if plan.shares_panels:
+            panel = self._place(layout.panel_offset)
+            is_first = fb.icmp("eq", math.value(area.row), 0)
+            pointers = panel, place_ahead(fb, math, plan, rhs, (area.row, area.column), piece.area.width)
+            rhs = fb.select(reads_panel(fb, math, plan, is_first, area.width), panel, rhs)
+        function = self._tiles.function(area.height, area.width, self._is_exact, is_first)
+        fb.call_pointer(function, VOID, (lhs, rhs, own, math.value(depth), adds, *given, *pointers))
         is_stored = self._stores_result or plan.parts > 1
         if is_stored and layout.turning is None:
             return

@@ -220,6 +220,8 @@ class DotKernel(Kernel):
             packed = [{"lhs": "rhs", "rhs": "lhs"}[side] for side in packed]
         if plan.view.rhs.panel:
             packed.append("rhs before")
+        if plan.shares_panels:
+            packed.append("rhs in panels")
         run = max(plan.view.lhs.looked_up, plan.view.rhs.looked_up)
         return {
             "form": plan.form.value,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from xlalite.backends.codegen.kernels.dot.outer_tile import OuterTile
 from xlalite.backends.codegen.kernels.dot.packing import WORDS_AT_ONCE, Packing
+from xlalite.backends.codegen.kernels.dot.panels import panel_tile
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan
 from xlalite.backends.codegen.kernels.dot.reading import words_of_rows
 from xlalite.backends.codegen.kernels.dot.tile import Tile
@@ -98,6 +99,7 @@ class DotLayout:
         image_offset: Place of the lines of an image that a piece copies, in bytes.
         kept_offset: Place of words that say of which product each part of the right operand is that stays packed, in
             bytes; the parts follow one another.
+        panel_offset: Place of the columns that the first tile of rows packs for the others, in bytes.
         remembers: Whether the scratch memory begins with a byte for each piece of the result, which says whether words
             were right for all that was summed.
         shared_tile: A tile that knows no more of this product than of others of the program; None if it shares none.
@@ -114,6 +116,7 @@ class DotLayout:
     part: int = 0
     image_offset: int = 0
     kept_offset: int = 0
+    panel_offset: int = 0
     remembers: bool = False
     shared_tile: OuterTile | None = None
 
@@ -161,14 +164,17 @@ def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
     image_place = place
     if plan.staging is not None:
         place += _up(plan.staging.size_bytes, _ALIGNMENT)
+    panel_place = _up(place, _ALIGNMENT)
+    if plan.shares_panels:
+        place = panel_place + _up(plan.columns, plan.lanes) * plan.unit_depth * size
     return DotLayout(
         *(lhs, rhs, sums_line, sums_place, turning, tile_place, place, parts_place, part, image_place, kept_place),
-        remembers,
+        *(panel_place, remembers),
     )
 
 
-def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
-    """The tile of some sizes, of a kind that is imported now: a program has one or two."""
+def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int, *, packs_panel: bool = False) -> Tile:
+    """The tile of some sizes, of a kind that is imported now: a program has one or two; perhaps one that packs."""
     is_short = plan.unit_depth < LONG_TILE
     if plan.form is Form.DEPTH:
         from xlalite.backends.codegen.kernels.dot.inner_tile import InnerTile
@@ -207,7 +213,7 @@ def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Tile:
         from xlalite.backends.codegen.kernels.dot.matrix_tile import MatrixTile
 
         return _matrix_tile(MatrixTile, plan, columns, BLOCK)
-    return _outer_tile(plan, layout, rows, columns)
+    return _outer_tile(plan, layout, rows, columns, packs_panel=packs_panel)
 
 
 def widened_tile_of(plan: DotPlan, layout: DotLayout, columns: int) -> Tile:
@@ -232,7 +238,7 @@ def _matrix_tile(kind: type[MatrixTile], plan: DotPlan, columns: int, rows: int)
     )
 
 
-def _outer_tile(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> OuterTile:
+def _outer_tile(plan: DotPlan, layout: DotLayout, rows: int, columns: int, *, packs_panel: bool = False) -> OuterTile:
     narrows = columns % plan.lanes > 0 and _has_masks(plan)
     looks_up_lhs = plan.view.lhs.looked_up > 0
     knows_rows = looks_up_lhs or (plan.packs_lhs and layout.lhs.depth != 1) or layout.lhs.outer == 1
@@ -257,6 +263,8 @@ def _outer_tile(plan: DotPlan, layout: DotLayout, rows: int, columns: int) -> Ou
         in_pairs=is_even and plan.unit_depth >= LONG_TILE,
         may_pair=is_even,
     )
+    if plan.shares_panels:
+        tile = panel_tile(plan, tile, packs=packs_panel)
     return tile if layout.shared_tile is None else tile.as_general_as(layout.shared_tile)
 
 

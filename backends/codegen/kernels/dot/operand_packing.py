@@ -32,7 +32,8 @@ _LEAST_READERS = 3
 """Products of one right operand from which on it is packed in front of them.
 
 f32[128,1024] by [1024,1024]: three take 1820 us instead of 2023, eight 4877 instead of 5308, two as long as before;
-where the operand has to be turned, which its products do in a cache, four take 2841 instead of 2534.
+where the operand has to be turned, which its products do in a cache, four take 2841 instead of 2534, and where the
+first tile of rows packs it for the others, nothing is gained: three of [64,1024] by it take 1446 and 1389.
 """
 
 _LEAST_STEPS = 8
@@ -40,6 +41,9 @@ _LEAST_STEPS = 8
 
 f32[1,128] by [128,512], 256 KiB of the second cache: 3.9 us where lines of the matrix begin anywhere, 2.7 in panels.
 """
+
+_PANEL_VECTORS = 2
+"""Vectors of a row of a panel, at most, where tiles of several rows meet it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +162,7 @@ class DotOperandPacking(HloPass):
     ) -> bool:
         """Packs what several products of a computation read, in front of them."""
         groups: dict[tuple[HloInstruction, PackedOperand], list[_Packable]] = {}
-        for one in self._packables(computation, packings):
+        for one in self._packables(computation, packings, in_panels=False):
             if not one.is_packing and not one.packing.is_turned:
                 groups.setdefault((one.matrix, one.packing), []).append(one)
         changed = False
@@ -181,10 +185,12 @@ class DotOperandPacking(HloPass):
         computation: HloComputation,
         packings: Mapping[HloComputation, PackedOperand],
         least_rows: int = FEW_ROWS + 1,
+        *,
+        in_panels: bool = True,
     ) -> Iterator[_Packable]:
         for instruction in computation.post_order():
             if instruction.opcode == "dot":
-                packing = self._packing(instruction, least_rows)
+                packing = self._packing(instruction, least_rows, in_panels=in_panels)
                 if packing is not None:
                     yield _Packable(instruction, 1, packing)
             if instruction.opcode != "fusion":
@@ -201,12 +207,12 @@ class DotOperandPacking(HloPass):
                     or matrix in dot.operands[:1]
                 ):
                     continue
-                packing = self._packing(dot, least_rows)
+                packing = self._packing(dot, least_rows, in_panels=in_panels)
                 if packing is not None:
                     yield _Packable(instruction, matrix.attrs.number, packing)
 
-    def _packing(self, dot: HloInstruction, least_rows: int) -> PackedOperand | None:
-        """How the right operand would be packed; None if tiles read it as it lies just as well."""
+    def _packing(self, dot: HloInstruction, least_rows: int, *, in_panels: bool) -> PackedOperand | None:
+        """How the right operand would be packed; None if tiles read it as it lies, or pack it, just as well."""
         if why_no_numbers(dot) or dot.operand(1).shape.rank != 2 or not dot.shape.element_count:
             return None
         plan = plan_dot(dot, self.target)
@@ -217,7 +223,10 @@ class DotOperandPacking(HloPass):
         size = view.k * view.n * numbers.kept.size_bytes
         if view.n <= plan.columns or view.m < least_rows or size <= self.target.cache_bytes[0]:
             return None
-        return PackedOperand(view.k, view.n, plan.columns, dot.attrs.rhs_contracting_dims == (1,))
+        if plan.shares_panels and not in_panels:
+            return None
+        width = min(plan.columns, _PANEL_VECTORS * plan.lanes) if plan.shares_panels else plan.columns
+        return PackedOperand(view.k, view.n, width, dot.attrs.rhs_contracting_dims == (1,))
 
 
 def _figures(one: _Packable) -> dict[str, int | float | str]:

@@ -15,7 +15,7 @@ from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
 from xlalite.backends.codegen.llvm import I1, PTR, Value
 from xlalite.hlo.records import dataclass
 
-_LINE_BYTES = 64
+LINE_BYTES = 64
 """What is fetched at a time."""
 
 _TILES_AHEAD = 2
@@ -23,7 +23,7 @@ _TILES_AHEAD = 2
 
 
 @dataclass(frozen=True, slots=True)
-class _Arguments:
+class OuterArguments:
     """What is known of a call's arguments, or the arguments.
 
     Attributes:
@@ -137,7 +137,7 @@ class OuterTile(Tile):
         run, jump = arguments[self.arguments :] if self.has_runs else (0, 0)
         ends = (*(start + self.lanes for start in self._starts[:-1]), width)
         masks = tuple(map(builder.below, self._starts, ends))
-        call = _Arguments(a_row, a_depth, b_depth, c_row, piece, height, run, jump, masks)
+        call = OuterArguments(a_row, a_depth, b_depth, c_row, piece, height, run, jump, masks)
         if not is_rare:
             self._compute(builder, call, (a, b, c), depth, adds)
             return
@@ -152,7 +152,7 @@ class OuterTile(Tile):
             half._compute(builder, replace(call, height=left), places, depth, adds)
 
     def _compute(
-        self, builder: TileBuilder, call: _Arguments, places: tuple[Value, Value, Value], depth: Value, adds: Value
+        self, builder: TileBuilder, call: OuterArguments, places: tuple[Value, Value, Value], depth: Value, adds: Value
     ) -> None:
         """Stores the sums of all rows, or adds to them."""
         fb = builder.fb
@@ -168,7 +168,7 @@ class OuterTile(Tile):
             self._store(builder, c, call, sums, begun)
             loop.yield_(a, b, c, fb.constant(I1, 1))
 
-    def _sums(self, builder: TileBuilder, given: _Arguments, a: Value, b: Value, depth: Value) -> list[Value]:
+    def _sums(self, builder: TileBuilder, given: OuterArguments, a: Value, b: Value, depth: Value) -> list[Value]:
         """Sums over p in a loop, then over what fills no round of chains; after a and b behind them."""
         fb = builder.fb
         count = (self.rows + builder.numbers.flips) * len(self._starts)
@@ -184,13 +184,10 @@ class OuterTile(Tile):
         return [a, b, *builder.joined(sums, count)]
 
     def _run(
-        self, builder: TileBuilder, given: _Arguments, values: Sequence[Value], depth: Value, count: int
+        self, builder: TileBuilder, given: OuterArguments, values: Sequence[Value], depth: Value, count: int
     ) -> list[Value]:
         """a, b and the sums of all chains after so many columns of a run."""
-        fb, chains = builder.fb, self.chains
-        # What the second term needs of b is read before the first one is done.
-        fits = count + 2 * len(self._starts) < fb.module.target.vector_registers
-        steps = 2 if self.in_pairs and fits else chains
+        fb, chains, steps = builder.fb, self.chains, self._steps(builder, count)
         whole = fb.sub(depth, fb.urem(depth, chains)) if chains > 1 else depth
         with fb.carried_loop(0, whole, steps, values, nonempty=chains == 1) as loop:
             now, later = loop.values[:2], list(loop.values[2:])
@@ -208,7 +205,13 @@ class OuterTile(Tile):
             loop.yield_(*self._advanced(builder, given, now, 1), *later)
         return [*loop.results, *sums[count:]]
 
-    def _advanced(self, builder: TileBuilder, given: _Arguments, now: Sequence[Value], steps: int) -> list[Value]:
+    def _steps(self, builder: TileBuilder, count: int) -> int:
+        """Terms of one round of a loop with so many sums."""
+        # What the second term needs of b is read before the first one is done.
+        fits = count + 2 * len(self._starts) < builder.fb.module.target.vector_registers
+        return 2 if self.in_pairs and fits else self.chains
+
+    def _advanced(self, builder: TileBuilder, given: OuterArguments, now: Sequence[Value], steps: int) -> list[Value]:
         math = Scalars(builder.fb)
         operands = zip(now, (given.a_depth, given.b_depth), (self.looks_up_a, self.looks_up_b), strict=True)
         return [
@@ -219,9 +222,15 @@ class OuterTile(Tile):
         ]
 
     def _step(
-        self, builder: TileBuilder, given: _Arguments, now: Sequence[Value], sums: Sequence[Value], ahead: int
+        self,
+        builder: TileBuilder,
+        given: OuterArguments,
+        now: Sequence[Value],
+        sums: Sequence[Value],
+        ahead: int,
+        panel: Value | None = None,
     ) -> list[Value]:
-        """The outer product at one p."""
+        """The outer product at one p; the row of b is copied to a panel."""
         fb, kept, math = builder.fb, builder.kept, Scalars(builder.fb)
         a, b = now
         across, offset = math.multiply(given.a_depth, ahead), math.multiply(given.b_depth, ahead)
@@ -234,8 +243,11 @@ class OuterTile(Tile):
         places = zip(self._starts, given.masks, strict=True)
         lines = [builder.load(math.address(kept, b, start), None if self.b_filled else mask) for start, mask in places]
         if self.b_is_far:
-            for start in range(0, self.columns, _LINE_BYTES // kept.size_bytes):
+            for start in range(0, self.columns, LINE_BYTES // kept.size_bytes):
                 fb.prefetch(fb.gep(kept, b, _TILES_AHEAD * self.columns + start, inbounds=False))
+        if panel is not None:
+            for start, line in zip(self._starts, lines, strict=True):
+                builder.store(line, math.address(kept, panel, start), None)
         after: list[Value] = []
         for row in range(self.rows):
             offset = math.add(math.multiply(given.a_row, row), across)
@@ -248,7 +260,7 @@ class OuterTile(Tile):
             after.extend(builder.numbers.add_flip(fb, line, total) for line, total in flips)
         return after
 
-    def _store(self, builder: TileBuilder, c: Value, given: _Arguments, sums: Sequence[Value], adds: Value) -> None:
+    def _store(self, builder: TileBuilder, c: Value, given: OuterArguments, sums: Sequence[Value], adds: Value) -> None:
         """Writes the sums to c; with `adds`, to those that are there."""
         fb, math, across = builder.fb, Scalars(builder.fb), len(self._starts)
         if builder.numbers.flips:

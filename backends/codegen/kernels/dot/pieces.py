@@ -86,6 +86,8 @@ def _fits(plan: DotPlan, pieces: Pieces) -> bool:
         return False
     if (rows % plan.row_step and rows < view.m) or (columns % plan.columns and columns < view.n):
         return False
+    if pieces.rows_outside and plan.shares_panels:
+        return False
     if plan.overlaps and (view.m - 1) % rows + 1 < plan.rows:
         return False
     return _with(plan, pieces).packed_elements * plan.numbers.kept.size_bytes <= _MOST_PACKED_BYTES

@@ -20,6 +20,7 @@ from xlalite.backends.codegen.kernels.dot.reading import (
     depth_limit,
     depth_of_rows,
     depth_where_it_lies,
+    in_panels,
     is_fetched_ahead,
     packed_depth,
     packs_rhs,
@@ -121,6 +122,7 @@ class DotPlan:
             operand is in memory as a whole. Its walks are those through such a copy.
         kept_parts: Into how many parts a right operand is packed that stays in scratch memory between calls; 0 if none.
         mirrors: Whether pieces above the diagonal are copied from those below it; these are squares or strips.
+        shares_panels: Whether the first tile of rows packs columns of the right operand for the others.
         keeps_sums: Whether sums of all pieces are in memory while these take a piece of the depth after the other.
     """
 
@@ -150,6 +152,7 @@ class DotPlan:
     staging: Staging | None = None
     kept_parts: int = 0
     mirrors: bool = False
+    shares_panels: bool = False
     keeps_sums: bool = False
 
     @property
@@ -390,6 +393,11 @@ def outer_plans(
     whole: int = 0,
 ) -> Iterator[DotPlan]:
     """The plans that read the left operand where it lies, or pack it, as far as either comes into question."""
+    if form is Form.COLUMNS and not whole and in_panels(view, numbers, lanes, target):
+        from xlalite.backends.codegen.kernels.dot.panel_plan import panel_plan  # of products with few rows
+
+        yield panel_plan(view, numbers, lanes, target)
+        return
     limit = depth_limit(view, numbers, lanes, target)
     if form is Form.ROWS or view.lhs.looked_up or view.rhs.looked_up:
         whole = whole or max(view.k, 1)

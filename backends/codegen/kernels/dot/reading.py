@@ -58,6 +58,12 @@ _FAR_PACKED_DEPTH = 128
 all at a time, so 2.0, and read where it lies 4.8.
 """
 
+_PANEL_ROWS, _PANEL_VECTORS = 256, 40
+"""Rows up to which columns are packed by the first tile that reads them, and vectors of these from which on that is
+worth a function more. [64,1024] by [1024,1024] takes 1.08 ms of one core where all columns of a piece are packed first
+and 0.88 so, but [512,1024] by [1024,1024], whose rows share places in the second cache, 6.7 and 8.5.
+"""
+
 _FAR_PART = 4
 """Part of the last cache that a right operand fills which is fetched ahead: of 4 MB, [12,1024] by [1024,1024] takes 5 %
 longer so, of 8 MB [12,768] by [768,3072] is as quick, and takes half as long where others use that cache, too.
@@ -174,6 +180,22 @@ def packs_rhs(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo, u
         return False
     stays_near = unit_depth * shared <= 2 * target.cache_bytes[1] and not is_far(view, numbers, target)
     return view.m > (PACKED_ROWS if stays_near else _rows_read(view, numbers, target))
+
+
+def in_panels(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> bool:
+    """Whether a far right operand is packed by the first tile of rows that reads it, a few columns at a time."""
+    lhs, rhs, (depth, outer) = view.lhs, view.rhs, (view.lhs.depth, view.lhs.outer)
+    return (
+        MAX_ROWS < view.m <= _PANEL_ROWS
+        and not numbers.is_precise
+        and (view.n >= _PANEL_VECTORS * lanes and view.seen is None)
+        and is_far(view, numbers, target)
+        and numbers.is_direct(numbers.lhs)
+        and numbers.is_direct(numbers.rhs)
+        and not (lhs.computing or lhs.looked_up or rhs.computing or rhs.looked_up or rhs.panel)
+        and (depth.is_single and outer.is_single and depth.stride == 1)
+        and (rhs.is_strided and rhs.outer.stride == 1)
+    )
 
 
 def _rows_read(view: DotView, numbers: Numbers, target: TargetInfo) -> int:

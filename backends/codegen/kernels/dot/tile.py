@@ -1,7 +1,7 @@
 """What tiles in registers have in common: the function that they are, lines of lanes, and sums in several chains.
 
 `void tile(ptr a, ptr b, ptr c, i64 depth, i1 adds, i64...)` computes a tile of the result of a product; the last
-arguments are what the tile does not know, strides first. All programs share its functions.
+arguments are what the tile does not know, strides first, and further pointers. All programs share its functions.
 """
 
 from __future__ import annotations
@@ -51,6 +51,11 @@ class Tile(ABC):
     chains: int
 
     @property
+    def pointers(self) -> int:
+        """How many pointers follow them."""
+        return 0
+
+    @property
     def argument_count(self) -> int:
         """How many numbers are further arguments of this tile."""
         return self.arguments
@@ -67,8 +72,8 @@ class Tile(ABC):
             (self.name, numbers.kind, self),
             f"{self.name}_{self.rows}x{self.columns}",
             VOID,
-            (PTR, PTR, PTR, I64, I1, *(I64,) * self.argument_count),
-            ("noalias readonly", "noalias readonly", "noalias", *("",) * (2 + self.argument_count)),
+            (PTR, PTR, PTR, I64, I1, *(I64,) * self.argument_count, *(PTR,) * self.pointers),
+            ("noalias readonly", "noalias readonly", "noalias", *("",) * (2 + self.argument_count + self.pointers)),
             build,
         )
 

@@ -12,6 +12,7 @@ from xlalite.backends.codegen.kernels.dot.layout import (
     tile_of,
     widened_tile_of,
 )
+from xlalite.backends.codegen.kernels.dot.panels import fills_panel
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan
 from xlalite.backends.codegen.kernels.dot.tile import Tile
 from xlalite.backends.codegen.kernels.dot.tilings import Form
@@ -34,8 +35,13 @@ class TileChoice(DriverPart):
         """Declares the tile that takes longest to compile, so that it is there first."""
         first_tile(self.plan, self.layout).function(self.module, self.plan.numbers)
 
-    def function(self, height: Scalar, width: Scalar, is_exact: Value | None) -> Value:
-        """The function for so many rows and columns; `is_exact` says whether words are right for the numbers."""
+    def function(
+        self, height: Scalar, width: Scalar, is_exact: Value | None, packs_panel: Value | None = None
+    ) -> Value:
+        """The function for so many rows and columns.
+
+        `is_exact` says whether words are right for the numbers, `packs_panel` whether rows are the first of a panel.
+        """
         plan = self.plan
         if plan.form is Form.STREAM or plan.walks_columns:
             return self._of(plan.rows, plan.columns, is_exact)
@@ -44,7 +50,12 @@ class TileChoice(DriverPart):
             if shortens_tiles(plan):
                 return self._of(plan.rows, columns, is_exact)
             rest = plan.row_run % plan.rows
-            return self._choice(height, plan.rows, rest, lambda rows: self._of(rows, columns, is_exact))
+            function = self._choice(height, plan.rows, rest, lambda rows: self._of(rows, columns, is_exact))
+            if packs_panel is None or not fills_panel(plan, columns):
+                return function
+            begins_short = 0 < plan.view.m % plan.unit_rows < plan.rows
+            packing = self._choice(height, plan.rows, rest * begins_short, lambda rows: self._packing(rows, columns))
+            return self.fb.select(packs_panel, packing, function)
 
         rest = _rest_columns(plan)
         return of_columns(rest) if _has_one_width(plan) else self._choice(width, plan.columns, rest, of_columns)
@@ -53,6 +64,10 @@ class TileChoice(DriverPart):
         if isinstance(size, int) or not rest:
             return option(size if isinstance(size, int) else whole)
         return self.fb.select(self.fb.icmp("eq", size, self.math.operand(whole)), option(whole), option(rest))
+
+    def _packing(self, rows: int, columns: int) -> Value:
+        tile = tile_of(self.plan, self.layout, rows, columns, packs_panel=True)
+        return self.callee(tile.function(self.module, self.plan.numbers))
 
     def _of(self, rows: int, columns: int, is_exact: Value | None) -> Value:
         tile, numbers = tile_of(self.plan, self.layout, rows, columns), self.plan.numbers

@@ -36,6 +36,11 @@ _NEAR_STREAMS = 6
 _LATENCY = 8
 """Multiply-adds that must be under way to keep the units busy."""
 
+_WIDE = 3
+"""Vectors of a tile that many rows meet, if its columns stay in the nearest cache: fewer rows fit into registers, but
+often no narrower tile is left. [784,128] by [128,48] takes 46 us of one core so, in tiles of two vectors and of one 53.
+"""
+
 _NARROW = 0.15
 """How much longer tiles of one vector take where there are several, as each reads all rows: 784 in each dimension take
 6.6 ms of one core so, in tiles of two vectors 4.7.
@@ -45,6 +50,9 @@ _LOAD, _LOADS = 0.5, 13 / 16
 """Cycles that a load takes beyond so many for each multiply-add, those of 8 rows of two vectors, where vectors lie
 across lines of the cache and each term begins with a load of its place.
 """
+
+_LOAD_OF_PANEL = 0.3
+"""Cycles of a load where columns are fetched meanwhile: three vectors and 8 rows need fewer than two and 12."""
 
 _SECOND, _SECOND_OF_IMAGE = 2.0, 1.0
 """Cycles more that a vector of columns takes from the second cache, where those of a tile do not stay in the nearest,
@@ -136,6 +144,7 @@ def outer_tilings(
     *,
     packs_lhs: bool,
     may_overlap: bool = False,
+    in_panels: bool = False,
 ) -> Iterator[Tiling]:
     """Tiles of a depth whose vectors run along columns or rows; rows lie in runs, and terms begin anew so often."""
     registers = target.vector_registers - 2
@@ -144,8 +153,9 @@ def outer_tilings(
     may_wait = not is_matrix or view.m > 3 * MAX_ROWS
     for vectors in (1, 2, 3, 4, 8):
         limit = min((registers - vectors) // vectors, MAX_ROWS)
-        # Wide tiles are for few rows, since their panels do not fit into the nearest cache; or for what is in none.
-        most = 3 if view.rhs.looked_up else 2
+        # Wide tiles are for few rows, for panels that fit into the nearest cache, and for what is in none.
+        is_near = is_matrix and not packs_lhs and _WIDE * depth * target.vector_bits // 8 <= target.cache_bytes[0]
+        most = _WIDE if is_near or view.rhs.looked_up or view.rhs.panel else 2
         if limit < 1 or (vectors > 1 and (vectors - 1) * lanes >= view.n) or (vectors > most and view.m > limit):
             continue
         columns = min(vectors * lanes, view.n)
@@ -166,6 +176,7 @@ def outer_tilings(
             for height, width, times in pieces:
                 used = -(-width // lanes)
                 step = max(height * used, _LATENCY / 2 / chains, 0.5 * height + used)
+                waits += times * view.k * _LOAD_OF_PANEL * (height + 2 * used) * in_panels
                 step *= 1 + _NARROW * (vectors == 1 and view.n > lanes)
                 if is_matrix:
                     waits += times * view.k * _SECOND * used * is_far

@@ -17,7 +17,7 @@ PIECES = 8
 MAX_PACKED_ELEMENTS = 1 << 19
 """Elements of operands that are packed at a time."""
 
-_UNIT_CYCLES = 9000.0
+UNIT_CYCLES = 9000.0
 """A piece of work below this is not divided further."""
 
 _READ = 0.25
@@ -145,19 +145,19 @@ def units_of(
         if parts > 1 or view.batch_count > 1 or not 1 < down * across <= 2 * PIECES:
             return piece
         shares = packed_again(packing, down, across) > PACKED_AGAIN * tiling.cycles
-        if _busier(view, rows, columns, helps=not shares) <= _UNEVEN:
+        if busier(view, rows, columns, helps=not shares) <= _UNEVEN:
             return piece
-        more = [(_part(view.m, count, step), columns, 1) for count in range(down + 1, 3 * down)]
-        more += [(rows, _part(view.n, count, step_across), 1) for count in range(across + 1, 3 * across)]
-        choices = [piece, *(choice for choice in more if work(*choice) >= _UNIT_CYCLES)]
-        return min(choices, key=lambda piece: _busier(view, *piece[:2]) + waste(piece))
+        more = [(part_of(view.m, count, step), columns, 1) for count in range(down + 1, 3 * down)]
+        more += [(rows, part_of(view.n, count, step_across), 1) for count in range(across + 1, 3 * across)]
+        choices = [piece, *(choice for choice in more if work(*choice) >= UNIT_CYCLES)]
+        return min(choices, key=lambda piece: busier(view, *piece[:2]) + waste(piece))
 
     count, step = view.batch_count, row_run if row_run < view.m else tiling.rows
     step_across = view.rhs.outer.run if view.rhs.looked_up and not view.rhs.outer.is_single else tiling.columns
     while True:
         crowded = packed(rows, columns) > most_packed
         large = rows * columns > _MAX_UNIT_ELEMENTS or crowded
-        if not large and (count >= PIECES or work(rows, columns, parts) < 2 * _UNIT_CYCLES):
+        if not large and (count >= PIECES or work(rows, columns, parts) < 2 * UNIT_CYCLES):
             return evened((rows, columns, parts))
         choices = [(_half(rows, step), columns, parts), (rows, _half(columns, step_across), parts)]
         if 2 * parts <= most_parts and not large:
@@ -172,7 +172,7 @@ def units_of(
         count *= 2
 
 
-def _busier(view: DotView, rows: int, columns: int, *, helps: bool = False) -> float:
+def busier(view: DotView, rows: int, columns: int, *, helps: bool = False) -> float:
     """What the busier of two threads has beyond half of the work; who `helps` takes pieces of the other's half."""
     starts = itertools.product(range(0, view.n, columns), range(0, view.m, rows))
     sizes = [min(columns, view.n - column) * min(rows, view.m - row) for column, row in starts]
@@ -187,9 +187,9 @@ def _busier(view: DotView, rows: int, columns: int, *, helps: bool = False) -> f
 
 def _half(size: int, step: int) -> int:
     """Half of a size in whole tiles, or all of it if that is one tile."""
-    return _part(size, 2, step) if size > step else size
+    return part_of(size, 2, step) if size > step else size
 
 
-def _part(size: int, count: int, step: int) -> int:
+def part_of(size: int, count: int, step: int) -> int:
     """One of so many parts of a size, in whole tiles."""
     return min(-(-size // (count * step)) * step, size)

@@ -376,6 +376,27 @@ def test_short_lines_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, is
     run_guarded([make_kernel(text, whole=True) for text in short_lines()], isa=isa, optimize=True)
 
 
+def products_in_panels() -> Iterator[str]:
+    """Products of few rows, by columns of which the last are parts of a panel, or too few for one."""
+    for t, (m, k) in itertools.product(("f32", "f64", "s32"), ((13, 271), (30, 300), (65, 264))):
+        for n in (640, 641, 657, 680, 703):
+            attributes = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+            yield program(f"{t}[{m},{n}] dot(p0, p1), {attributes}", f"{t}[{m},{k}]", f"{t}[{k},{n}]")
+
+
+def test_pieces_that_begin_with_few_rows_stay_in_their_arrays(run_guarded: Any, make_kernel: Any) -> None:
+    attributes = (
+        'lhs_contracting_dims={1}, rhs_contracting_dims={0}, backend_config={"piece":"14x96","rows_outside":false}'
+    )
+    text = program(f"f32[19,700] dot(p0, p1), {attributes}", "f32[19,271]", "f32[271,700]")
+    run_guarded([make_kernel(text, whole=True)], isa=None, optimize=True)
+
+
+def test_products_in_panels_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, product_isa: str) -> None:
+    texts = sample(list(products_in_panels()), product_isa, 15)
+    run_guarded([make_kernel(text, whole=True) for text in texts], isa=product_isa, optimize=True)
+
+
 def partly_used_tiles() -> Iterator[str]:
     """Products long enough for tiles that are told how many columns there are, or how long the sums are."""
     for t, n in itertools.product(("f32", "f64", "s8", "s32"), (1, 15, 17, 34)):

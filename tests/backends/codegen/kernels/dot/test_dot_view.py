@@ -287,23 +287,43 @@ def test_pieces_take_whole_lines_of_far_rows_that_are_neighbours() -> None:
 def test_few_rows_read_the_right_operand_where_it_stays_near() -> None:
     assert not plan_dot(plain(32, 1000, 1000), WIDE).packs_rhs
     assert not plan_dot(plain(32, 2048, 250), WIDE).packs_rhs
-    assert plan_dot(plain(40, 2048, 250), WIDE).packs_rhs
-    assert plan_dot(plain(65, 1000, 1000), WIDE).packs_rhs
+    assert plan_dot(plain(40, 500, 1000), WIDE).packs_rhs
+    assert plan_dot(plain(257, 1000, 1000), WIDE).packs_rhs
 
 
 def test_few_rows_read_the_right_operand_where_it_is_fetched_ahead() -> None:
     assert not plan_dot(plain(8, 2048, 250), WIDE).rhs_is_far
-    for m in (8, 32, 64):
-        plan = plan_dot(plain(m, 1024, 1024), WIDE)
-        assert (plan.rhs_is_far, plan.packs_rhs) == (True, False)
-    for m, n, k in ((40, 512, 4096), (65, 1024, 1024)):  # short rows, and many that meet them
+    plan = plan_dot(plain(8, 1024, 1024), WIDE)
+    assert (plan.rhs_is_far, plan.packs_rhs) == (True, False)
+    for m, n, k in ((40, 500, 4096), (300, 1024, 1024)):  # short rows, and many that meet them
         plan = plan_dot(plain(m, n, k), WIDE)
         assert (plan.rhs_is_far, plan.packs_rhs) == (False, True)
 
 
+def test_tiles_have_three_vectors_where_these_stay_near_and_leave_no_rest() -> None:
+    plan = plan_dot(plain(784, 48, 128), WIDE)
+    assert (plan.rows, plan.columns) == (8, 48)
+    for n, k in ((48, 256), (96, 128)):  # deep panels, and columns that two vectors divide
+        assert plan_dot(plain(784, n, k), WIDE).columns == 32
+
+
+def test_the_first_tile_of_few_rows_packs_what_is_far_away() -> None:
+    for m, n, k in ((13, 1024, 512), (64, 1024, 1024), (256, 777, 2048)):
+        plan = plan_dot(plain(m, n, k), WIDE)
+        assert (plan.shares_panels, plan.packs_rhs, plan.rows_outside) == (True, False, False)
+        assert (plan.unit_rows, plan.parts) == (m, 1)
+        assert 2 * plan.columns * plan.unit_depth * 4 <= WIDE.cache_bytes[0]
+        assert plan.unit_columns >= 3 * plan.columns
+    few_rows, many_rows, near, short = (12, 1024, 1024), (257, 1024, 1024), (64, 1024, 60), (64, 500, 2048)
+    for m, n, k in (few_rows, many_rows, near, short):
+        assert not plan_dot(plain(m, n, k), WIDE).shares_panels
+    for turned in ({"lhs_dim": 0}, {"rhs_dim": 1}):
+        assert not plan_dot(plain(64, 1024, 1024, **turned), WIDE).shares_panels
+
+
 def test_few_rows_take_whole_lines_of_what_is_far_away_few_terms_at_a_time() -> None:
-    plan = plan_dot(plain(16, 768, 3072), WIDE)
-    assert (plan.unit_columns, plan.unit_depth, plan.parts) == (768, 64, 8)
+    plan = plan_dot(plain(16, 480, 3072), WIDE)
+    assert (plan.unit_columns, plan.unit_depth, plan.parts) == (480, 64, 8)
     plan = plan_dot(plain(64, 500, 768), WIDE)
     assert (plan.packs_rhs, plan.unit_depth) == (True, 128)
     assert plan_dot(plain(65, 500, 768), WIDE).unit_depth > 128

@@ -201,7 +201,7 @@ def products_in_a_row(count: int, m: int, k: int, rhs: str = "kn") -> str:
     return "HloModule m\nENTRY e {\n  " + "\n  ".join(lines) + "\n}"
 
 
-@pytest.mark.parametrize(("count", "m", "k"), [(3, 128, 512), (4, 70, 257)])
+@pytest.mark.parametrize(("count", "m", "k"), [(3, 300, 512), (4, 70, 257)])
 def test_what_several_products_read_is_packed_once(count: int, m: int, k: int, rng: np.random.Generator) -> None:
     text = products_in_a_row(count, m, k)
     executable = compiled(text)
@@ -217,3 +217,4 @@ def test_what_several_products_read_is_packed_once(count: int, m: int, k: int, r
 def test_what_few_products_read_or_must_turn_is_packed_by_them() -> None:
     assert packings(compiled(products_in_a_row(2, 128, 512))) == []
     assert packings(compiled(products_in_a_row(4, 128, 512, "nk"))) == []
+    assert packings(compiled(products_in_a_row(3, 64, 1024))) == []
