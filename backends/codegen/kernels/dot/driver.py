@@ -17,12 +17,7 @@ from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
 from xlalite.backends.codegen.kernels.dot.packers import pack
 from xlalite.backends.codegen.kernels.dot.panels import place_ahead, reads_panel
 from xlalite.backends.codegen.kernels.dot.part_packing import PartPacker
-from xlalite.backends.codegen.kernels.dot.piece_order import (
-    column_unit,
-    most_strip_columns,
-    row_unit,
-    strip_columns,
-)
+from xlalite.backends.codegen.kernels.dot.piece_order import column_unit, most_strip_columns, row_unit, strip_columns
 from xlalite.backends.codegen.kernels.dot.places import write_places
 from xlalite.backends.codegen.kernels.dot.product import Piece, Product, TileArea
 from xlalite.backends.codegen.kernels.dot.tile import TileBuilder
