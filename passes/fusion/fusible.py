@@ -7,6 +7,7 @@ import math
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.types.dtype import DType
+from xlalite.passes.analysis.accumulation import accumulated_dimension
 from xlalite.passes.analysis.matrix_products import has_tiles
 
 _MOVEMENT = frozenset({"broadcast", "iota", "reshape", "slice", "dynamic-slice", "gather", "pad", "reverse"})
@@ -53,21 +54,6 @@ def moves_minor_dimension(transpose: HloInstruction) -> bool:
     """Whether neighbours in the operand lie apart in the result."""
     order = transpose.attrs.dimensions
     return bool(order) and order[-1] != len(order) - 1
-
-
-def accumulated_dimension(instruction: HloInstruction) -> int | None:
-    """The dimension along which a window reduction takes all that comes before, or after; None if it does not."""
-    if instruction.opcode != "reduce-window":
-        return None
-    from xlalite.hlo.types.window import Window, WindowDimension
-
-    window: Window = instruction.attrs.window
-    moving = [number for number, one in enumerate(window.dimensions) if one != WindowDimension(1)]
-    if len(moving) != 1:
-        return None
-    size = instruction.operand(0).shape.dims[moving[0]]
-    ends = (WindowDimension(size, pad_low=size - 1), WindowDimension(size, pad_high=size - 1))
-    return moving[0] if window.dimensions[moving[0]] in ends else None
 
 
 def is_small_window(instruction: HloInstruction) -> bool:

@@ -13,9 +13,10 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.control_flow import FusionKind
 from xlalite.hlo.records import dataclass
+from xlalite.passes.analysis.accumulation import accumulated_dimension
 from xlalite.passes.analysis.matrix_products import is_grouped_convolution, is_in_phases, is_matrix_product
 from xlalite.passes.fusion.domain import Domain, Place, find_places, place_of_result, reduced_domain
-from xlalite.passes.fusion.fusible import accumulated_dimension, moves_minor_dimension
+from xlalite.passes.fusion.fusible import moves_minor_dimension
 
 
 class KernelKind(enum.Enum):

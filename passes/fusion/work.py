@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.window import Window
+from xlalite.passes.analysis.accumulation import accumulated_dimension
 from xlalite.passes.fusion.domain import Domain, Place
-from xlalite.passes.fusion.fusible import accumulated_dimension, is_expensive, only_moves
+from xlalite.passes.fusion.fusible import is_expensive, only_moves
 
 if TYPE_CHECKING:
     from xlalite.hlo.ops.dot import DotAttrs

@@ -13,7 +13,7 @@ from xlalite.hlo.ir.monoid import Monoid, MonoidKind, recognise_monoid
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.literal import Literal
 from xlalite.hlo.types.window import Window, WindowDimension
-from xlalite.passes.fusion.fusible import accumulated_dimension
+from xlalite.passes.analysis.accumulation import accumulated_dimension
 from xlalite.passes.rewriting.expander import OpExpander
 
 _IDEMPOTENT = frozenset({MonoidKind.MAXIMUM, MonoidKind.MINIMUM, MonoidKind.AND, MonoidKind.OR})

@@ -24,7 +24,7 @@ from xlalite.backends.codegen.kernels.loop_nest import places_of
 from xlalite.backends.codegen.llvm import I64, Function, FunctionBuilder, ModuleBuilder, Value, integer
 from xlalite.hlo.ir.monoid import MonoidKind
 from xlalite.hlo.records import dataclass
-from xlalite.passes.fusion.fusible import accumulated_dimension
+from xlalite.passes.analysis.accumulation import accumulated_dimension
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
 _STRIP = 64

@@ -15,6 +15,7 @@ from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.types.window import WindowDimension
+from xlalite.passes.analysis.accumulation import accumulated_dimension
 
 if TYPE_CHECKING:
     from xlalite.hlo.ops.dot import DotAttrs
@@ -305,9 +306,11 @@ def _under_windows(instruction: HloInstruction) -> set[int]:
     return {d for d, dim in enumerate(instruction.attrs.window.dimensions) if dim != WindowDimension(1)}
 
 
-def _skips(instruction: HloInstruction, dimension: int) -> bool:
+def _is_apart(instruction: HloInstruction, dimension: int) -> bool:
+    """Whether what is inside of a dimension under a window is not one line with it."""
     dim: WindowDimension = instruction.attrs.window.dimensions[dimension]
-    return dim.stride > 1 or dim.lhs_dilate > 1
+    is_long = _elements_after(instruction.operand(0), dimension + 1) >= _VECTORS
+    return is_long or dim.stride > 1 or dim.lhs_dilate > 1 or accumulated_dimension(instruction) is not None
 
 
 _RELATIONS: dict[str, Callable[[Boundaries, HloInstruction], None]] = {
@@ -333,7 +336,7 @@ _RELATIONS: dict[str, Callable[[Boundaries, HloInstruction], None]] = {
     "concatenate": _relate_concatenate,
     **dict.fromkeys(("cholesky", "triangular-solve"), _relate_partial(lambda i: {i.shape.rank - 2, i.shape.rank - 1})),
     "reduce-window": _relate_partial(
-        lambda i: {d for d in _under_windows(i) if _skips(i, d) or _elements_after(i.operand(0), d + 1) >= _VECTORS},
+        lambda i: {d for d in _under_windows(i) if _is_apart(i, d)},
         _under_windows,
     ),
     "select-and-scatter": _relate_partial(_under_windows),
