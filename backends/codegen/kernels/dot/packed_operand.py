@@ -6,6 +6,7 @@ Whoever packs writes `transpose(reshape(pad(w)))`; the product reads `slice(resh
 from __future__ import annotations
 
 from xlalite.hlo.building.construct import pad, reshape, scalar, slice_of, transpose
+from xlalite.hlo.building.replacement import remove_dead
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.dot import DotAttrs
 from xlalite.hlo.records import dataclass
@@ -68,7 +69,10 @@ def packed_rhs(dot: HloInstruction) -> tuple[PackedOperand, HloInstruction] | No
     packing = PackedOperand(k, n, panels.shape.dims[2])
     if panels.shape.dims != (packing.panels, k, packing.width):
         return None
-    return (packing, panels) if _same(packing.unpacked(panels), dot.operand(1)) else None
+    unpacked = packing.unpacked(panels)
+    is_packed = _same(unpacked, dot.operand(1))
+    remove_dead(unpacked)
+    return (packing, panels) if is_packed else None
 
 
 def memory_of(dot: HloInstruction) -> tuple[HloInstruction, HloInstruction]:

@@ -218,3 +218,18 @@ def test_what_few_products_read_or_must_turn_is_packed_by_them() -> None:
     assert packings(compiled(products_in_a_row(2, 128, 512))) == []
     assert packings(compiled(products_in_a_row(4, 128, 512, "nk"))) == []
     assert packings(compiled(products_in_a_row(3, 64, 1024))) == []
+
+
+def test_what_lies_as_if_it_were_packed() -> None:
+    """A parameter in panels of 32 columns, which the program itself puts beside one another."""
+    text = """HloModule m
+ENTRY e {
+  a = f32[16,64] parameter(0)
+  p = f32[2,64,32] parameter(1)
+  t = f32[64,2,32] transpose(p), dimensions={1,0,2}
+  b = f32[64,64] reshape(t)
+  ROOT d = f32[16,64] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}"""
+    a, p = (np.random.default_rng(0).standard_normal(dims, np.float32) for dims in ((16, 64), (2, 64, 32)))
+    executable = get_backend("cpu").compile(parse(text), CompileOptions(use_cache=False))
+    np.testing.assert_allclose(executable(a, p), evaluate(parse(text), a, p), rtol=1e-5, atol=1e-5)
