@@ -57,10 +57,10 @@ def quotient_of_singles(fb: FunctionBuilder, x: Complex, y: Complex) -> Complex:
     """
     (a, b), (c, d) = x, y
     norm = fb.fadd(fb.fmul(c, c), fb.fmul(d, d))
-    inverse = fb.fdiv(fb.constant(norm.type, 1.0), norm)
+    inverse = fb.fdiv(fb.constant(norm.type, 1.0), norm) if fb.module.target.has_fma else None
 
     def part(total: Value) -> Value:
-        if not fb.module.target.has_fma:
+        if inverse is None:
             return fb.fdiv(total, norm)
         return fb.select(fb.fcmp("oeq", total, 0.0), total, mended_quotient(fb, total, norm, inverse))
 

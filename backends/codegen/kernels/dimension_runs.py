@@ -324,9 +324,7 @@ _RELATIONS: dict[str, Callable[[Boundaries, HloInstruction], None]] = {
     "gather": _relate_gather,
     "iota": _relate_iota,
     "dot": _relate_dot,
-    "slice": _relate_partial(
-        lambda i: {d for d, (_, _, stride) in enumerate(i.attrs.slice) if stride != 1}, lambda i: _resized(i)
-    ),
+    "slice": _relate_partial(lambda i: {d for d, (_, _, stride) in enumerate(i.attrs.slice) if stride != 1}, _resized),
     "dynamic-slice": _relate_partial(_resized),
     "dynamic-update-slice": _relate_partial(_resized),
     "pad": _relate_partial(

@@ -277,7 +277,7 @@ def test_no_thread_is_made_while_a_process_forks():
     other.join(20)
     deadline = time.monotonic() + 20
     while not early.begun and time.monotonic() < deadline:
-        time.sleep(0.001)
+        time.sleep(0.001)  # nothing tells Python that a job is taken
     assert early.end().keys() == {OPTIMIZED}
 
 
