@@ -44,7 +44,7 @@ no_fork = threading.RLock()
 """Held where modules are first imported in the middle of work: a child would wait for ever for one whose import another
 thread had begun."""
 
-_IMPORTED = ("xlalite.", "llvmlite.")
+_IMPORTED = ("xlalite.", "llvmlite.", "encodings.")  # the last ones as files are opened
 _LONGEST_WAIT_SECONDS = 2.0
 """After which a fork goes on: perhaps what is imported waits for who forks."""
 
@@ -72,7 +72,7 @@ def _await_imports() -> None:
 
 
 def _are_imports_begun() -> bool:
-    """Whether other threads import modules of ours; Python has no public way to know that (3.11 to 3.14)."""
+    """Whether other threads import modules that ours ask for at work; Python has no public way to know that (3.11 to 3.14)."""
     locks: dict[str, Callable[[], Any]] = getattr(importlib._bootstrap, "_module_locks", {})
     held = [reference() for name, reference in locks.copy().items() if name.startswith(_IMPORTED)]
     return any(getattr(lock, "owner", None) not in (None, threading.get_ident()) for lock in held)

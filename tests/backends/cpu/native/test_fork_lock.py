@@ -35,7 +35,8 @@ child = os.fork()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this platform")
-def test_a_child_has_the_modules_that_another_thread_was_importing(run_python):
+@pytest.mark.parametrize("name", ["xlalite.slow", "encodings.slow"])
+def test_a_child_has_the_modules_that_another_thread_was_importing(run_python, name):
     program = """
 if child == 0:
     signal.alarm(20)
@@ -43,7 +44,7 @@ if child == 0:
     os._exit(0)
 print(ended.wait(20), os.waitpid(child, 0)[1])
 """
-    text = "NAME, ENOUGH = 'xlalite.slow', 0.2\n" + FORK + program
+    text = f"NAME, ENOUGH = {name!r}, 0.2\n" + FORK + program
     output, errors = run_python(text, PYTHONWARNINGS="ignore").communicate(timeout=60)
     assert output.strip() == "True 0", errors
 
