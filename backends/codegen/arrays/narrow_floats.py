@@ -29,6 +29,7 @@ from xlalite.backends.codegen.llvm import (
     Value,
     constant,
     integer,
+    number_of,
     vector,
 )
 from xlalite.hlo.records import dataclass
@@ -125,6 +126,17 @@ def round_to_narrow_float(fb: FunctionBuilder, dtype: DType, value: Value) -> Va
     rounded = _round_bf16(fb, value)
     fb.origins[dtype, rounded.text] = value
     return rounded
+
+
+def half_of(fb: FunctionBuilder, value: Value) -> Value:
+    """A value of f16, which is an f32 in its register, in 16 bits."""
+    number, half = number_of(value), value.type.with_scalar(F16)
+    return fb.bitcast(encode_narrow_float(fb, DType.F16, value), half) if number is None else constant(half, number)
+
+
+def value_of_half(fb: FunctionBuilder, half: Value) -> Value:
+    """What is in 16 bits as an f32."""
+    return decode_narrow_float(fb, DType.F16, fb.bitcast(half, half.type.with_scalar(I16)))
 
 
 def select_narrow_float(fb: FunctionBuilder, dtype: DType, condition: Value, a: Value, b: Value) -> Value:

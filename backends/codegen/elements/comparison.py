@@ -9,6 +9,7 @@ from xlalite.backends.codegen.elements.elementwise import operand_elements
 from xlalite.backends.codegen.llvm import FunctionBuilder, Value, integer
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.comparison import ComparisonType
+from xlalite.hlo.types.dtype import DType
 
 _FLOAT_PREDICATES = {"EQ": "oeq", "NE": "une", "LT": "olt", "LE": "ole", "GT": "ogt", "GE": "oge"}
 
@@ -23,8 +24,13 @@ def _compare(emitter: ElementEmitter, instruction: HloInstruction, index: Index)
     assert isinstance(lhs, Value), "both operands have one element type"
     assert isinstance(rhs, Value), "both operands have one element type"
     if dtype.is_floating and instruction.attrs.type is not ComparisonType.TOTALORDER:
+        lhs, rhs = emitter.halves(instruction, (lhs, rhs)) or (lhs, rhs)
         return fb.fcmp(_FLOAT_PREDICATES[direction], lhs, rhs)
     if dtype.is_floating:
+        if dtype is DType.F16:  # an f32 has lost whether NaN is quiet
+            from xlalite.backends.codegen.arrays.narrow_floats import half_of
+
+            lhs, rhs = half_of(fb, lhs), half_of(fb, rhs)
         lhs, rhs = total_order_key(fb, lhs), total_order_key(fb, rhs)
     return fb.icmp(integer_predicate(direction, signed=dtype.is_signed or dtype.is_floating), lhs, rhs)
 

@@ -15,7 +15,7 @@ from xlalite.backends.codegen.arrays.index import Index, IndexMath, index_key
 from xlalite.backends.codegen.arrays.ir_array import Rows
 from xlalite.backends.codegen.arrays.types import Element, representation, round_result
 from xlalite.backends.codegen.errors import UnsupportedOperationError
-from xlalite.backends.codegen.llvm import FunctionBuilder, Value
+from xlalite.backends.codegen.llvm import FunctionBuilder, TargetInfo, Value
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.dtype import DType
@@ -27,6 +27,21 @@ ElementSource: TypeAlias = "Callable[[ElementEmitter, Index], Element]"
 """Gives the elements of what the kernel does not compute: an operand in memory, a value in a register."""
 
 ElementRule: TypeAlias = "Callable[[ElementEmitter, HloInstruction, Index], Element]"
+
+
+_IN_HALVES = frozenset(
+    ("abs", "add", "clamp", "compare", "maximum", "minimum", "multiply", "negate", "select", "sign", "subtract")
+)
+
+
+def has_in_halves(target: TargetInfo, instruction: HloInstruction) -> bool:
+    """Whether the machine has an operation on f16, which gives the very results that f32 has, rounded.
+
+    f32 has two digits more than twice those of f16 (Figueroa, "When is double rounding innocuous?", 1995). Quotients
+    and roots take longer so than in f32.
+    """
+    is_of_halves = instruction.opcode in _IN_HALVES and instruction.operands[-1].shape.dtype is DType.F16
+    return is_of_halves and target.has("avx512fp16") and target.has("avx512vl")
 
 
 class ElementEmitter:
@@ -107,6 +122,20 @@ class ElementEmitter:
         if not self.rounds and representation(dtype).is_narrow_float:
             return value
         return round_result(self.fb, dtype, value)
+
+    def halves(self, instruction: HloInstruction, values: Sequence[Value]) -> tuple[Value, ...]:
+        """Operands of f16 in 16 bits, if the machine has the operation and results are of their type; else none."""
+        if not self.rounds or not has_in_halves(self.fb.module.target, instruction):
+            return ()
+        from xlalite.backends.codegen.arrays.narrow_floats import half_of
+
+        return tuple(half_of(self.fb, value) for value in values)
+
+    def value_of_half(self, half: Value) -> Value:
+        """What was computed of such operands."""
+        from xlalite.backends.codegen.arrays.narrow_floats import value_of_half
+
+        return value_of_half(self.fb, half)
 
     def unify(self, elements: Sequence[Element]) -> tuple[Element, ...]:
         """The elements all as scalars, when they all are, or all spread over the lanes."""

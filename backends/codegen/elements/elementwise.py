@@ -45,6 +45,10 @@ def real_rule(compute: RealRule, *, exact: bool = False) -> ElementRule:
                 emitter.fb, dtype, tuple(e for e in elements if isinstance(e, tuple))
             )
         registers = tuple(e for e in elements if isinstance(e, Value))
+        halves = emitter.halves(instruction, registers)
+        if halves:
+            with emitter.fb.contraction(False):
+                return emitter.value_of_half(compute(emitter.fb, dtype, halves))
         result = compute(emitter.fb, dtype, registers)
         return result if exact else emitter.rounded(instruction.shape.dtype, result)
 

@@ -28,7 +28,10 @@ def _clamp(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -
     assert isinstance(value, Value), "complex numbers have no order"
     assert isinstance(high, Value), "complex numbers have no order"
     fb, dtype = emitter.fb, instruction.shape.dtype
-    return minimum(fb, dtype, (maximum(fb, dtype, (value, low)), high))
+    halves = emitter.halves(instruction, (low, value, high))
+    low, value, high = halves or (low, value, high)
+    result = minimum(fb, dtype, (maximum(fb, dtype, (value, low)), high))
+    return emitter.value_of_half(result) if halves else result
 
 
 ELEMENT_RULES: dict[str, ElementRule] = {"select": _select, "clamp": _clamp}

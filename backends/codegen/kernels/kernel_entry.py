@@ -11,11 +11,21 @@ from collections.abc import Mapping, Sequence
 
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.arrays.types import representation
-from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSource
+from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSource, has_in_halves
 from xlalite.backends.codegen.elements.rules import ELEMENT_RULES
 from xlalite.backends.codegen.kernels.ahead import NOT_AHEAD, Ahead
 from xlalite.backends.codegen.kernels.kernel import KernelRequest
-from xlalite.backends.codegen.llvm import I8, I64, PTR, VOID, Function, FunctionBuilder, ModuleBuilder, Value
+from xlalite.backends.codegen.llvm import (
+    I8,
+    I64,
+    PTR,
+    VOID,
+    Function,
+    FunctionBuilder,
+    ModuleBuilder,
+    TargetInfo,
+    Value,
+)
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
@@ -135,7 +145,8 @@ def lane_count(module: ModuleBuilder, body: HloComputation, extent: int) -> int:
     """Lanes for a vector loop over `extent` elements: one register of the widest type of an array of the body.
 
     Scalars, such as the places of slices, are one lane wherever they are the same in all. What is only moved stays as
-    it lies in memory. Short extents take the next power of two, so that little of a register is masked off.
+    it lies in memory, and halves that the machine computes with. Short extents take the next power of two, so that
+    little of a register is masked off.
     """
     arrays = [
         (instruction, representation(shape.dtype))
@@ -143,8 +154,13 @@ def lane_count(module: ModuleBuilder, body: HloComputation, extent: int) -> int:
         for _, shape in instruction.shape.leaves()
         if shape.dtype.is_array and shape.rank
     ]
-    moves = all(one.op.has(Trait.DATA_MOVEMENT) or one.opcode in ("parameter", "tuple") for one, _ in arrays)
-    widest = max((held.memory.bits if moves else held.register.bits for _, held in arrays), default=32)
+    stay = all(_stays(one, module.target) for one, _ in arrays)
+    widest = max((held.memory.bits if stay else held.register.bits for _, held in arrays), default=32)
     widest = max(widest, 8)
     lanes = module.target.lanes(widest)
     return min(lanes, 1 << max(extent - 1, 0).bit_length()) if extent < lanes else lanes
+
+
+def _stays(instruction: HloInstruction, target: TargetInfo) -> bool:
+    is_moved = instruction.op.has(Trait.DATA_MOVEMENT) or instruction.opcode in ("parameter", "tuple")
+    return is_moved or has_in_halves(target, instruction)

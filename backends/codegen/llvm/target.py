@@ -110,7 +110,7 @@ _FEATURES_BY_ISA = {
     "AVX512": ("avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"),
     "AVX512_VNNI": ("avx512vnni",),
     "AVX512_BF16": ("avx512bf16",),
-    "AMX": ("amx-bf16", "amx-int8", "amx-tile"),
+    "AMX": ("amx-bf16", "amx-int8", "amx-tile", "avx512fp16"),
 }
 
 

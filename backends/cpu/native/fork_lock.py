@@ -72,7 +72,7 @@ def _await_imports() -> None:
 
 
 def _are_imports_begun() -> bool:
-    """Whether other threads import modules that ours ask for at work; Python has no public way to know that (3.11 to 3.14)."""
+    """Whether other threads import what ours ask for at work; Python has no public way to know that (3.11 to 3.14)."""
     locks: dict[str, Callable[[], Any]] = getattr(importlib._bootstrap, "_module_locks", {})
     held = [reference() for name, reference in locks.copy().items() if name.startswith(_IMPORTED)]
     return any(getattr(lock, "owner", None) not in (None, threading.get_ident()) for lock in held)
