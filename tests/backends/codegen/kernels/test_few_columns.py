@@ -90,6 +90,26 @@ ENTRY e {{
     assert kernels(compile_text(text)) == [kind]
 
 
+def test_what_is_done_once_for_a_row_is_little_code(check: Any, kernels: Any, rng: np.random.Generator) -> None:
+    """35 instructions would be too many for three elements each."""
+    once = "\n".join(f"  v{number + 1} = f32[100] multiply(v{number}, v{number})" for number in range(35))
+    text = f"""HloModule m
+f {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] maximum(a, b)
+}}
+ENTRY e {{
+  x = f32[100,3] parameter(0)
+  least = f32[] constant(-inf)
+  v0 = f32[100] reduce(x, least), dimensions={{1}}, to_apply=f
+{once}
+  y = f32[100,3] broadcast(v35), dimensions={{0}}
+  ROOT r = f32[100,3] add(x, y)
+}}"""
+    assert "row" not in kernels(check(text, rng.random((100, 3), np.float32)))
+
+
 @pytest.mark.parametrize(("columns", "wide", "has_gather"), [(3, 4, False), (3, 10, False), (1, 10, True)])
 def test_columns_of_wide_matrices_are_read_line_by_line(
     check: Any, rng: np.random.Generator, columns: int, wide: int, has_gather: bool
