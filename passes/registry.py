@@ -35,6 +35,7 @@ from xlalite.passes.preparation.convolution_canonicalizer import ConvolutionCano
 from xlalite.passes.preparation.convolution_kernel_order import ConvolutionKernelOrder
 from xlalite.passes.preparation.convolution_winograd import ConvolutionWinograd
 from xlalite.passes.preparation.flatten_call_graph import FlattenCallGraph
+from xlalite.passes.preparation.line_merger import LineMerger
 from xlalite.passes.preparation.reduction_splitter import ReductionSplitter
 from xlalite.passes.preparation.window_splitter import WindowSplitter
 from xlalite.passes.simplify.algebraic_simplifier import AlgebraicSimplifier
@@ -73,6 +74,7 @@ PASSES: dict[str, type[HloPass]] = {
         FlattenCallGraph,
         Fusion,
         LayoutNormalization,
+        LineMerger,
         LoopDoubleBuffering,
         LoopInvariantCodeMotion,
         LoopProductMotion,

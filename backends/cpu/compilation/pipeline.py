@@ -24,6 +24,9 @@ ConvolutionCanonicalizer = late(
 ConvolutionKernelOrder = late(
     "xlalite.passes.preparation.convolution_kernel_order:ConvolutionKernelOrder", "convolution"
 )
+LineMerger = late(
+    "xlalite.passes.preparation.line_merger:LineMerger", "dynamic-slice", "dynamic-update-slice", "gather"
+)
 ReductionSplitter = late("xlalite.passes.preparation.reduction_splitter:ReductionSplitter", "reduce")
 WindowSplitter = late("xlalite.passes.preparation.window_splitter:WindowSplitter", "reduce-window")
 ConvolutionFeatureOrder = late(
@@ -83,6 +86,7 @@ def _until_fused(options: CompileOptions, target: TargetInfo) -> tuple[Stage, ..
         ConvolutionResultOrder(target),
         simplification(),
         DotOperandTypes(target),
+        LineMerger(),
         finishing(),
         FixPoint("splitting", (ReductionSplitter(), WindowSplitter())),
         ProductRematerialization(target),
