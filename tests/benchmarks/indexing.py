@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,18 @@ from benchmarks.harness import Contest, Workload, workload
 from benchmarks.programs import counts_below, function_contest, indices, onnx_program, signed, text_contest
 
 import xlalite as xl
+from xlalite.hlo.types.dtype import DType
 
 
 def workloads() -> list[Workload]:
     """All of them."""
     widths = [{"rows": 100_000, "width": width, "count": 32_768} for width in (64, 61)]
+    images = {"images": 8, "whole": 128, "size": 112}
     return [
+        *(
+            workload("crops {size} of " + dtype + " [{images},{whole},{whole},3]", _crops(dtype), **images)
+            for dtype in ("f32", "u8")
+        ),
         *(workload("gather {count} rows of {width} in {rows}", _gather, **size) for size in widths),
         *(workload("scatter-add {count} rows of {width} in {rows}", _scatter_add, **size) for size in widths),
         workload(
@@ -38,6 +45,30 @@ def workloads() -> list[Workload]:
             "embedding bags, {batch} of {bag} in {rows}x{width}", _bags, rows=100_000, width=16, batch=2048, bag=26
         ),
     ]
+
+
+def _crops(dtype: str) -> Callable[..., Contest]:
+    """A part of each image, at a place of its own."""
+
+    def crops(images: int = 2, whole: int = 9, size: int = 5) -> Contest:
+        pixels = np.random.default_rng(0).integers(0, 256, (images, whole, whole, 3)).astype(DType(dtype).numpy)
+        places = np.random.default_rng(1).integers(0, whole - size + 1, (images, 2), np.int32)
+        body = (
+            f"  x = {dtype}[{images},{whole},{whole},3] parameter(0)\n  i = s32[{images},2] parameter(1)\n"
+            f"  ROOT r = {dtype}[{images},{size},{size},3] gather(x, i), offset_dims={{1,2,3}}, "
+            "collapsed_slice_dims={}, operand_batching_dims={0}, start_indices_batching_dims={0}, start_index_map={1,2}, "
+            f"index_vector_dim=1, slice_sizes={{1,{size},{size},3}}\n"
+        )
+
+        def part(jax: Any) -> Callable[..., Any]:
+            return jax.vmap(lambda image, at: jax.lax.dynamic_slice(image, (at[0], at[1], 0), (size, size, 3)))
+
+        def plain(_: Any) -> Callable[..., Any]:
+            return lambda x, i: np.stack([x[n, a : a + size, b : b + size] for n, (a, b) in enumerate(i.tolist())])
+
+        return text_contest(body, [pixels, places], numpy=plain, jax=part, tolerance=0)
+
+    return crops
 
 
 def _gather(rows: int = 9, width: int = 5, count: int = 7) -> Contest:

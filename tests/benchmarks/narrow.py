@@ -52,8 +52,21 @@ def workloads() -> list[Workload]:
         *(workload("quantise f32 to s8" + place, _quantise, **size) for size in (big, odd)),
         *(workload("dequantise s8 to bf16" + place, _dequantise, **size) for size in (big, odd)),
         workload("tanh, bf16" + place, _tanh, **odd),
+        workload("step of momentum, f16" + place, _momentum, **odd),
         workload("normalise bytes [{images},{size},{size},3]", _normalise, images=8, size=224),
     ]
+
+
+def _momentum(rows: int = 5, columns: int = 7) -> Contest:
+    """Weights and their momentum after a step."""
+    arrays = [_numbers("f16", rows, columns, seed=seed) for seed in range(3)]
+
+    def step(package: Any) -> Callable[..., Any]:
+        half = np.float16
+        return lambda w, g, m: (w - half(0.01) * (half(0.9) * m + g), half(0.9) * m + g)
+
+    in_torch = lambda torch: lambda w, g, m: (w - 0.01 * (0.9 * m + g), 0.9 * m + g)  # noqa: E731
+    return function_contest(None, arrays, step, torch=in_torch, tolerance=1e-2)
 
 
 def _normalise(images: int = 2, size: int = 5) -> Contest:
