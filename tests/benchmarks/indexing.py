@@ -56,8 +56,8 @@ def _crops(dtype: str) -> Callable[..., Contest]:
         body = (
             f"  x = {dtype}[{images},{whole},{whole},3] parameter(0)\n  i = s32[{images},2] parameter(1)\n"
             f"  ROOT r = {dtype}[{images},{size},{size},3] gather(x, i), offset_dims={{1,2,3}}, "
-            "collapsed_slice_dims={}, operand_batching_dims={0}, start_indices_batching_dims={0}, start_index_map={1,2}, "
-            f"index_vector_dim=1, slice_sizes={{1,{size},{size},3}}\n"
+            "collapsed_slice_dims={}, start_index_map={1,2}, operand_batching_dims={0}, "
+            f"start_indices_batching_dims={{0}}, index_vector_dim=1, slice_sizes={{1,{size},{size},3}}\n"
         )
 
         def part(jax: Any) -> Callable[..., Any]:
