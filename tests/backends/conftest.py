@@ -1,13 +1,17 @@
 """What tests of the CPU backend share: compile HLO text, run it, and compare with the evaluator."""
 
 import dataclasses
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
 import pytest
 
 from xlalite.backends.base import CompileOptions, Executable, get_backend
+from xlalite.backends.cpu.compilation import stages
+from xlalite.backends.cpu.compilation.compilation import Compilation
+from xlalite.backends.cpu.compilation.request import CompileRequest
 from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.text import parse
@@ -52,6 +56,23 @@ def require_close(found: object, expected: object, ulps: float, context: str) ->
             allowed = 2.0**-7 * size if ulps else 0.0
         same = (one == other) | (np.isnan(one) & np.isnan(other)) | (np.abs(one - other) <= allowed)
     assert same.all(), f"{context}\nfound {found[~same]}\nexpected {expected[~same]}\nat {np.argwhere(~same)[:5]}"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled_once() -> Iterator[None]:
+    """What was just compiled is not compiled again when a test asks for decisions: they are those of its compilation."""
+    run_to, latest = stages.run_to, deque[Compilation](maxlen=8)
+
+    def run_or_remember(stage: stages.Stage, request: CompileRequest) -> tuple[Compilation, str | bytes]:
+        found = [one for one in latest if stage is stages.EMITTED and one.request.given is request.given]
+        compilation, content = (found[0], "") if found else run_to(stage, request)
+        if stage is stages.OBJECT:
+            latest.append(compilation)
+        return compilation, content
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stages, "run_to", run_or_remember)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -81,7 +81,7 @@ def test_results_are_freed(build_call, entry_texts):
     tracemalloc.start()
     try:
         call(a)
-        assert min(growth(call, a) for _ in range(5)) < 4000  # threads of earlier tests may allocate meanwhile
+        assert any(growth(call, a) < 4000 for _ in range(5))  # threads of earlier tests may allocate meanwhile
     finally:
         tracemalloc.stop()
 
