@@ -60,7 +60,7 @@ def require_close(found: object, expected: object, ulps: float, context: str) ->
 
 @pytest.fixture(scope="module", autouse=True)
 def _compiled_once() -> Iterator[None]:
-    """What was just compiled is not compiled again when a test asks for decisions: they are those of its compilation."""
+    """Asked for its decisions, an executable has those of its compilation: it need not be compiled once more."""
     run_to, latest = stages.run_to, deque[Compilation](maxlen=8)
 
     def run_or_remember(stage: stages.Stage, request: CompileRequest) -> tuple[Compilation, str | bytes]:

@@ -5,11 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.linalg.lapack
-from lapack_programs import LETTERS, call, listed, matrices
+from halves import HALVES
+from lapack_programs import LETTERS, call, half_of_sizes, listed, matrices
 
 from xlalite.hlo.types.dtype import DType
 
 SIZES = ((1, 1), (3, 2, 2), (2, 2, 5, 5), (9, 9), (33, 33), (70, 70))
+OTHERS = ((5, 3), (2, 3, 5), (70, 20), (20, 70), (1, 7), (7, 1))
 
 
 def hessenberg(dtype: str, dims: tuple[int, ...], low: int, high: int) -> str:
@@ -32,8 +34,9 @@ def pivoted(dtype: str, dims: tuple[int, ...]) -> str:
 
 
 @pytest.mark.parametrize("dtype", LETTERS)
-def test_hessenberg_forms(check: Any, kernels: Any, rng: np.random.Generator, dtype: str) -> None:
-    for dims in SIZES:
+@pytest.mark.parametrize("half", HALVES)
+def test_hessenberg_forms(check: Any, kernels: Any, rng: np.random.Generator, dtype: str, half: int) -> None:
+    for dims in half_of_sizes(SIZES, dtype, half):
         n = dims[-1]
         for low, high in {(1, n), (min(2, n), max(n - 1, min(2, n))), (n, n)}:
             x = matrices(rng, dtype, *dims)
@@ -50,8 +53,11 @@ def test_tridiagonal_forms(check: Any, kernels: Any, rng: np.random.Generator, d
 
 
 @pytest.mark.parametrize("dtype", LETTERS)
-def test_the_longest_column_comes_next(check: Any, kernels: Any, rng: np.random.Generator, dtype: str) -> None:
-    for dims in (*SIZES, (5, 3), (2, 3, 5), (70, 20), (20, 70), (1, 7), (7, 1)):
+@pytest.mark.parametrize("half", HALVES)
+def test_the_longest_column_comes_next(
+    check: Any, kernels: Any, rng: np.random.Generator, dtype: str, half: int
+) -> None:
+    for dims in half_of_sizes(SIZES + OTHERS, dtype, half):
         x, columns = matrices(rng, dtype, *dims), dims[-1]
         for named in (np.zeros((*dims[:-2], columns)), rng.random((*dims[:-2], columns)) < 0.2):
             order = named.astype(np.int32)

@@ -2,10 +2,11 @@
 
 Arguments are how many bytes the caches are to have, whatever the machine has: which kernels there are depends on them.
 
-A request is (HLO text, instruction set, whether to optimise, flat arguments, whether kinds are asked for), of programs
-for several devices the arguments of one after the other. The answer is (results, overruns, kinds of kernels, which take
-another compilation, if they were asked for), or an exception that compiling raised. Each module runs twice: all arrays and the scratch area end at a guard page, then all begin at one. On a fault
-the process dies, and whoever waits for the answer finds the pipe closed.
+A request is (HLO text, instruction set, whether to optimise, flat arguments, whether kinds are wanted), of programs for
+several devices the arguments of one after the other. The answer is (results, overruns, kinds of kernels if wanted: they
+take another compilation), or an exception that compiling raised. Each module runs twice: all arrays and the scratch
+area end at a guard page, then all begin at one. On a fault the process dies, and whoever waits for the answer finds the
+pipe closed.
 """
 
 import ctypes

@@ -46,7 +46,7 @@ def test_references_are_balanced(build_call, entry_texts):
     watched = (a, b, a.dtype, call, donate, fail, ArgumentError)
 
     def work() -> None:
-        for _ in range(200):
+        for _ in range(50):
             call(a, b)
             donate(a, b)
             bound()
