@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.linalg.lapack
-from halves import HALVES
+from halves import HALVES, half_of
 from lapack_programs import LETTERS, call, half_of_sizes, listed, matrices
 
 from xlalite.hlo.types.dtype import DType
@@ -46,8 +46,11 @@ def test_hessenberg_forms(check: Any, kernels: Any, rng: np.random.Generator, dt
 
 @pytest.mark.parametrize("uplo", ["L", "U"])
 @pytest.mark.parametrize("dtype", LETTERS)
-def test_tridiagonal_forms(check: Any, kernels: Any, rng: np.random.Generator, dtype: str, uplo: str) -> None:
-    for dims in SIZES:
+@pytest.mark.parametrize("half", HALVES)
+def test_tridiagonal_forms(
+    check: Any, kernels: Any, rng: np.random.Generator, dtype: str, uplo: str, half: int
+) -> None:
+    for dims in half_of(SIZES, list(LETTERS).index(dtype) + (uplo == "U"), half):
         executable = check(tridiagonal(dtype, dims, uplo), matrices(rng, dtype, *dims), ulps=50 * dims[-1])
         assert kernels(executable) == ["tridiagonal"]
 

@@ -129,8 +129,10 @@ def test_no_bit_depends_on_threads_or_instructions(
 
 @pytest.mark.parametrize("isa", ["AVX512", "AVX2", "SSE2"])
 @pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "s8"])
-def test_rows_side_by_side(rng: np.random.Generator, isa: str, dtype: str) -> None:
-    for dims, dimension in (((33, 21), 0), ((2, 40, 2, 16), 1), ((3, 100, 5), 1), ((600, 35), 0)):
+@pytest.mark.parametrize("half", HALVES)
+def test_rows_side_by_side(rng: np.random.Generator, isa: str, dtype: str, half: int) -> None:
+    forms = ((33, 21), 0), ((2, 40, 2, 16), 1), ((600, 35), 0), ((3, 100, 5), 1)
+    for dims, dimension in half_of(forms, dtype in ("f64", "s8"), half):
         numbers = rng.integers(-9, 9, dims).astype(np.int8) if dtype == "s8" else with_special_numbers(rng, dtype, dims)
         require_bits(dtype, dims, dimension, isa, (), numbers)
 
