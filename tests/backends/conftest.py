@@ -12,6 +12,7 @@ from xlalite.backends.base import CompileOptions, Executable, get_backend
 from xlalite.backends.cpu.compilation import stages
 from xlalite.backends.cpu.compilation.compilation import Compilation
 from xlalite.backends.cpu.compilation.request import CompileRequest
+from xlalite.backends.cpu.executable import CpuExecutable
 from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.text import parse
@@ -61,17 +62,22 @@ def require_close(found: object, expected: object, ulps: float, context: str) ->
 @pytest.fixture(scope="module", autouse=True)
 def _compiled_once() -> Iterator[None]:
     """Asked for its decisions, an executable has those of its compilation: it need not be compiled once more."""
-    run_to, latest = stages.run_to, deque[Compilation](maxlen=8)
+    run_to, compile_again, latest = stages.run_to, CpuExecutable._compiled_again, deque[Compilation](maxlen=8)
 
-    def run_or_remember(stage: stages.Stage, request: CompileRequest) -> tuple[Compilation, str | bytes]:
-        found = [one for one in latest if stage is stages.EMITTED and one.request.given is request.given]
-        compilation, content = (found[0], "") if found else run_to(stage, request)
+    def run_and_remember(stage: stages.Stage, request: CompileRequest) -> tuple[Compilation, str | bytes]:
+        found = run_to(stage, request)
         if stage is stages.OBJECT:
-            latest.append(compilation)
-        return compilation, content
+            latest.append(found[0])
+        return found
+
+    def remember(executable: CpuExecutable) -> Compilation:
+        made = (one for one in latest if one.request is executable._source)
+        executable._compilation = executable._compilation or next(made, None)
+        return compile_again(executable)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stages, "run_to", run_or_remember)
+        patch.setattr(stages, "run_to", run_and_remember)
+        patch.setattr(CpuExecutable, "_compiled_again", remember)
         yield
 
 

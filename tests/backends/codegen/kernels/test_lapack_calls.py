@@ -60,8 +60,9 @@ def test_cholesky_says_which_pivot_was_not_positive(
 @pytest.mark.parametrize("half", HALVES)
 @pytest.mark.parametrize("dtype", LETTERS)
 def test_lu_gives_the_matrix_back(check: Any, kernels: Any, rng: np.random.Generator, dtype: str, half: int) -> None:
-    for (rows, columns), batch in half_of_sizes(WITH_BATCHES[:-1], dtype, half):
-        x = matrices(rng, dtype, *batch, rows, columns)
+    drawn = [(matrices(rng, dtype, *batch, *size), batch) for size, batch in WITH_BATCHES[:-1]]
+    for x, batch in half_of_sizes(drawn, dtype, half):
+        rows, columns = x.shape[-2:]
         executable = check(lu(dtype, x.shape), x, ulps=2000)
         assert kernels(executable) == ["lu"]
         packed, pivots, info = executable(x)
@@ -121,8 +122,9 @@ def make_q(dtype: str, packed: tuple[int, ...], taus: tuple[int, ...]) -> str:
 @pytest.mark.parametrize("half", HALVES)
 @pytest.mark.parametrize("dtype", LETTERS)
 def test_qr_gives_the_matrix_back(check: Any, kernels: Any, rng: np.random.Generator, dtype: str, half: int) -> None:
-    for (rows, columns), batch in half_of_sizes(WITH_BATCHES, dtype, half):
-        x, k = matrices(rng, dtype, *batch, rows, columns), min(rows, columns)
+    drawn = [(matrices(rng, dtype, *batch, *size), batch) for size, batch in WITH_BATCHES]
+    for x, batch in half_of_sizes(drawn, dtype, half):
+        rows, k = x.shape[-2], min(x.shape[-2:])
         executable = check(qr(dtype, x.shape), x, ulps=100)
         assert kernels(executable) == ["qr"]
         packed, taus = executable(x)
