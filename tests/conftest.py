@@ -27,6 +27,10 @@ from xlalite.passes.core.debug_options import CPU_ISAS
 # Tests neither use nor fill the cache of whoever runs them.
 os.environ["XLALITE_CACHE_DIR"] = tempfile.mkdtemp(prefix="xlalite-test-cache-")
 
+# NumPy in other processes, the workers of a run among them, multiplies alone: its threads would wait for each other,
+# spinning, on the cores that the workers share.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
 CACHE_BYTES = (32 << 10, 1 << 20, 32 << 20)
 """The caches for which tests compile, whatever the machine has: which kernels there are depends on them."""
 

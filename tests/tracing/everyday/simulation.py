@@ -63,7 +63,7 @@ def kalman_filter(measured, covariance):
 def epidemic(infection, recovery):
     s, i, rest = 0.99, 0.01, 0.0
     history = []
-    for _ in range(40):
+    for _ in range(15):
         new, well = infection * s * i, recovery * i
         s, i, rest = s - new, i + new - well, rest + well
         history.append(np.array([s, i, rest]))
@@ -72,8 +72,8 @@ def epidemic(infection, recovery):
 
 @recipe(lambda r, n: (1.0, 0.5))
 def predators_and_prey(prey, predators):
-    path = np.zeros((50, 2))
-    for t in range(50):
+    path = np.zeros((20, 2))
+    for t in range(20):
         path[t] = prey, predators
         prey, predators = (
             prey + 0.05 * prey * (1 - predators),

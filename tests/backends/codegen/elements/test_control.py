@@ -139,7 +139,7 @@ def program(root: str, dims: str) -> str:
     return f"{FUNCTIONS}\nENTRY e {{\n  x = s32[{dims}] parameter(0)\n  z = s32[] constant(0)\n  ROOT {root}\n}}\n"
 
 
-@pytest.mark.parametrize("dims", ["7", "3,5", "0", "1", "1000"])
+@pytest.mark.parametrize("dims", ["7", "3,5", "0", "1", "300"])
 @pytest.mark.parametrize("function", ["trips_of_some", "of_three", "never_endless"])
 def test_each_element_has_its_own_trips(function: str, dims: str) -> None:
     numbers = ",".join(map(str, range(dims.count(",") + 1)))

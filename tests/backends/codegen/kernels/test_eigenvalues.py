@@ -4,11 +4,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from halves import HALVES, half_of
 
 from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.text import parse
 from xlalite.hlo.types.dtype import DType
 
+SIZES = ((1, 1), (3, 2, 2), (2, 2, 5, 5), (17, 17), (70, 70))
 ROUTINES = {"f32": "ssyevd", "f64": "dsyevd", "c64": "cheevd", "c128": "zheevd"}
 
 
@@ -46,8 +48,11 @@ def require_decomposition(x: np.ndarray, vectors: np.ndarray, values: np.ndarray
 
 @pytest.mark.parametrize("uplo", ["L", "U"])
 @pytest.mark.parametrize("dtype", ROUTINES)
-def test_one_triangle_decides(compile_text: Any, kernels: Any, rng: np.random.Generator, dtype: str, uplo: str) -> None:
-    for dims in ((1, 1), (3, 2, 2), (2, 2, 5, 5), (17, 17), (70, 70)):
+@pytest.mark.parametrize("half", HALVES)
+def test_one_triangle_decides(
+    compile_text: Any, kernels: Any, rng: np.random.Generator, dtype: str, uplo: str, half: int
+) -> None:
+    for dims in half_of(SIZES, list(ROUTINES).index(dtype) + (uplo == "U"), half):
         x = hermitian(rng, dtype, *dims)
         rows, columns = np.triu_indices(dims[-1], 1) if uplo == "L" else np.tril_indices(dims[-1], -1)
         given = x.copy()

@@ -4,12 +4,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from halves import HALVES, half_of
 
 from xlalite.backends.codegen.kernels.fft.plan import LinePlan, cost_of, plan_line, radices_of
 
 LENGTHS = (*range(71), 97, 100, 101, 128, 243, 256, 1000, 1009, 4096)
 """All small ones, products of all radices, primes, long ones."""
 KINDS = ("FFT", "IFFT", "RFFT", "IRFFT")
+ROWS = (("c64", "FFT", 3), ("c128", "IFFT", 17), ("c128", "RFFT", 3), ("c64", "IRFFT", 17))
 
 
 def fft_text(dtype: str, dims: tuple[int, ...], kind: str, rank: int = 1) -> str:
@@ -38,8 +40,10 @@ def root_mean_square(values: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("length", LENGTHS)
-def test_rows_of_any_length(check: Any, kernels: Any, rng: np.random.Generator, length: int) -> None:
-    for dtype, kind, count in (("c64", "FFT", 3), ("c128", "IFFT", 17), ("c128", "RFFT", 3), ("c64", "IRFFT", 17)):
+@pytest.mark.parametrize("half", HALVES)
+def test_rows_of_any_length(check: Any, kernels: Any, rng: np.random.Generator, length: int, half: int) -> None:
+    """Of even lengths and of odd ones, every second has the first half."""
+    for dtype, kind, count in half_of(ROWS, length // 2, half):
         dims = (count, length)
         executable = check(fft_text(dtype, dims, kind), operand(rng, dtype, dims, kind), ulps=6, num_threads=1)
         assert kernels(executable) == (["fft"] if length else ["loop"])

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lapack_programs import LETTERS, adjoint, call, listed, matrices
+from halves import HALVES
+from lapack_programs import LETTERS, adjoint, call, half_of_sizes, listed, matrices
 
 from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.text import parse
@@ -94,9 +95,10 @@ def require_eigenvectors(x: np.ndarray, found: tuple[np.ndarray, ...]) -> None:
         np.testing.assert_array_equal(np.conj(np.swapaxes(v, -1, -2)[pairs]), np.swapaxes(v, -1, -2)[w.imag < 0])
 
 
+@pytest.mark.parametrize("half", HALVES)
 @pytest.mark.parametrize("dtype", LETTERS)
-def test_eigenvectors(compile_text: Any, kernels: Any, rng: np.random.Generator, dtype: str) -> None:
-    for dims in SIZES:
+def test_eigenvectors(compile_text: Any, kernels: Any, rng: np.random.Generator, dtype: str, half: int) -> None:
+    for dims in half_of_sizes(SIZES, dtype, half):
         x = matrices(rng, dtype, *dims)
         executable = compile_text(eig(dtype, dims))
         assert kernels(executable) == ["eig"]
@@ -148,9 +150,10 @@ def test_only_the_vectors_that_are_asked_for(compile_text: Any, rng: np.random.G
             np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("half", HALVES)
 @pytest.mark.parametrize("dtype", LETTERS)
-def test_schur_forms(compile_text: Any, kernels: Any, rng: np.random.Generator, dtype: str) -> None:
-    for dims in SIZES:
+def test_schur_forms(compile_text: Any, kernels: Any, rng: np.random.Generator, dtype: str, half: int) -> None:
+    for dims in half_of_sizes(SIZES, dtype, half):
         x = matrices(rng, dtype, *dims)
         executable = compile_text(schur(dtype, dims))
         assert kernels(executable) == ["schur"]

@@ -5,13 +5,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lapack_programs import LETTERS, adjoint, call, listed, matrices
+from halves import HALVES
+from lapack_programs import LETTERS, adjoint, call, half_of_sizes, listed, matrices
 
 from xlalite.hlo.errors import ExecutionError
 from xlalite.hlo.types.dtype import DType
 
 SIZES = ((1, 1), (5, 3), (3, 5), (16, 16), (70, 70), (90, 20), (20, 90), (1, 7), (7, 1))
 """Square, tall and wide: with and without whole blocks of rows and whole panels."""
+
+WITH_BATCHES = tuple(zip((*SIZES, (130, 100)), itertools.cycle(((), (3,), (2, 2))), strict=False))
 
 
 def cholesky(dtype: str, dims: tuple[int, ...], uplo: str) -> str:
@@ -54,10 +57,12 @@ def test_cholesky_says_which_pivot_was_not_positive(
         np.testing.assert_array_equal(executable(x)[1], [0, at + 1, 0])
 
 
+@pytest.mark.parametrize("half", HALVES)
 @pytest.mark.parametrize("dtype", LETTERS)
-def test_lu_gives_the_matrix_back(check: Any, kernels: Any, rng: np.random.Generator, dtype: str) -> None:
-    for (rows, columns), batch in zip(SIZES, itertools.cycle(((), (3,), (2, 2))), strict=False):
-        x = matrices(rng, dtype, *batch, rows, columns)
+def test_lu_gives_the_matrix_back(check: Any, kernels: Any, rng: np.random.Generator, dtype: str, half: int) -> None:
+    drawn = [(matrices(rng, dtype, *batch, *size), batch) for size, batch in WITH_BATCHES[:-1]]
+    for x, batch in half_of_sizes(drawn, dtype, half):
+        rows, columns = x.shape[-2:]
         executable = check(lu(dtype, x.shape), x, ulps=2000)
         assert kernels(executable) == ["lu"]
         packed, pivots, info = executable(x)
@@ -114,12 +119,12 @@ def make_q(dtype: str, packed: tuple[int, ...], taus: tuple[int, ...]) -> str:
     return call(named("orgqr", dtype), dtype, {"x": packed, "taus": taus}, f"$T{listed(*packed)}")
 
 
+@pytest.mark.parametrize("half", HALVES)
 @pytest.mark.parametrize("dtype", LETTERS)
-def test_qr_gives_the_matrix_back(
-    check: Any, kernels: Any, compile_text: Any, rng: np.random.Generator, dtype: str
-) -> None:
-    for (rows, columns), batch in zip(((*SIZES, (130, 100))), itertools.cycle(((), (3,), (2, 2))), strict=False):
-        x, k = matrices(rng, dtype, *batch, rows, columns), min(rows, columns)
+def test_qr_gives_the_matrix_back(check: Any, kernels: Any, rng: np.random.Generator, dtype: str, half: int) -> None:
+    drawn = [(matrices(rng, dtype, *batch, *size), batch) for size, batch in WITH_BATCHES]
+    for x, batch in half_of_sizes(drawn, dtype, half):
+        rows, k = x.shape[-2], min(x.shape[-2:])
         executable = check(qr(dtype, x.shape), x, ulps=100)
         assert kernels(executable) == ["qr"]
         packed, taus = executable(x)

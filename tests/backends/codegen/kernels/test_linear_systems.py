@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from halves import HALVES, half_of
 
 from xlalite.hlo.types.dtype import DType
 from xlalite.passes.core.debug_options import DebugOptions
@@ -46,8 +47,9 @@ ENTRY e {{
 
 @pytest.mark.parametrize("lower", [True, False])
 @pytest.mark.parametrize("dtype", ULPS)
-def test_factors(check: Any, kernels: Any, rng: np.random.Generator, dtype: str, lower: bool) -> None:
-    for size in SIZES:
+@pytest.mark.parametrize("half", HALVES)
+def test_factors(check: Any, kernels: Any, rng: np.random.Generator, dtype: str, lower: bool, half: int) -> None:
+    for size in half_of(SIZES, list(ULPS).index(dtype) + lower, half):
         matrices = positive(rng, dtype, 2, size)
         rows, columns = np.triu_indices(size, 1) if lower else np.tril_indices(size, -1)
         matrices[:, rows, columns] = 1e3
@@ -93,8 +95,10 @@ def test_systems_of_all_forms(
 
 
 @pytest.mark.parametrize("dtype", ULPS)
-def test_systems_of_many_sizes(check: Any, rng: np.random.Generator, dtype: str) -> None:
-    for size, columns in (*itertools.product((0, 1, 4, 19), (0, 1, 2, 15, 47)), (32, 1), (100, 2), (131, 4)):
+@pytest.mark.parametrize("half", HALVES)
+def test_systems_of_many_sizes(check: Any, rng: np.random.Generator, dtype: str, half: int) -> None:
+    sizes = (*itertools.product((0, 1, 4, 19), (0, 1, 2, 15, 47)), (32, 1), (100, 2), (131, 4))
+    for size, columns in half_of(sizes, list(ULPS).index(dtype), half):
         a = (random_numbers(rng, dtype, (1, 2, size, size)) / max(size, 1) + np.eye(size)).astype(DType(dtype).numpy)
         b = random_numbers(rng, dtype, (1, 2, size, columns)).astype(DType(dtype).numpy)
         check(solve(dtype, a.shape, b.shape, "left_side=true, lower=true"), a, b, ulps=ULPS[dtype])

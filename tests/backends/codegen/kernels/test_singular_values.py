@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from halves import HALVES, half_of
 
 from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.text import parse
@@ -57,8 +58,11 @@ def require_decomposition(x: np.ndarray, values: np.ndarray, u: np.ndarray, v: n
 
 @pytest.mark.parametrize("mode", ["S", "A"])
 @pytest.mark.parametrize("dtype", LETTERS)
-def test_values_and_vectors(compile_text: Any, kernels: Any, rng: np.random.Generator, dtype: str, mode: str) -> None:
-    for number, (rows, columns) in enumerate(SIZES):
+@pytest.mark.parametrize("half", HALVES)
+def test_values_and_vectors(
+    compile_text: Any, kernels: Any, rng: np.random.Generator, dtype: str, mode: str, half: int
+) -> None:
+    for number, (rows, columns) in half_of([*enumerate(SIZES)], list(LETTERS).index(dtype) + (mode == "A"), half):
         x = matrices(rng, dtype, *((2,), (), (2, 2))[number % 3], rows, columns)
         executable = compile_text(svd(dtype, x.shape, mode, "gesvd" if number % 2 else "gesdd"))
         assert kernels(executable) == ["svd"]

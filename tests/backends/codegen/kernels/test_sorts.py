@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from halves import HALVES, half_of
 
 from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.hlo.evaluation.evaluator import evaluate
@@ -68,9 +69,11 @@ def test_numbers_of_every_type(check: Any, kernels: Any, rng: np.random.Generato
 
 @pytest.mark.parametrize("order", [LESS, GREATER, TOTAL])
 @pytest.mark.parametrize("length", LENGTHS)
-def test_rows_of_any_length(check: Any, rng: np.random.Generator, order: str, length: int) -> None:
-    for dims, dimension in (((length,), 0), ((3, length), 1), ((length, 3), 0), ((2, length, 2), 1)):
-        for dtype in ("f32", "s16") if order != TOTAL else ("f64", "bf16"):
+@pytest.mark.parametrize("half", HALVES)
+def test_rows_of_any_length(check: Any, rng: np.random.Generator, order: str, length: int, half: int) -> None:
+    for turn, dtype in enumerate(("f32", "s16") if order != TOTAL else ("f64", "bf16")):
+        forms = ((length,), 0), ((3, length), 1), ((length, 3), 0), ((2, length, 2), 1)
+        for dims, dimension in half_of(forms, turn + LENGTHS.index(length), half):
             check(sort_text(dtype, dims, dimension, order), values(rng, DType(dtype), dims))
 
 
@@ -126,8 +129,10 @@ def test_no_bit_depends_on_threads_or_instructions(
 
 @pytest.mark.parametrize("isa", ["AVX512", "AVX2", "SSE2"])
 @pytest.mark.parametrize("dtype", ["f32", "f64", "bf16", "s8"])
-def test_rows_side_by_side(rng: np.random.Generator, isa: str, dtype: str) -> None:
-    for dims, dimension in (((33, 21), 0), ((2, 40, 2, 16), 1), ((3, 100, 5), 1), ((600, 35), 0)):
+@pytest.mark.parametrize("half", HALVES)
+def test_rows_side_by_side(rng: np.random.Generator, isa: str, dtype: str, half: int) -> None:
+    forms = ((33, 21), 0), ((2, 40, 2, 16), 1), ((600, 35), 0), ((3, 100, 5), 1)
+    for dims, dimension in half_of(forms, dtype in ("f64", "s8"), half):
         numbers = rng.integers(-9, 9, dims).astype(np.int8) if dtype == "s8" else with_special_numbers(rng, dtype, dims)
         require_bits(dtype, dims, dimension, isa, (), numbers)
 

@@ -91,7 +91,7 @@ class GuardedRun:
         modules = [parse(kernel.text) for kernel in kernels]
         flat = [leaf for kernel in kernels for argument in kernel.arguments for leaf in leaves(argument)]
         results, overruns, found_kinds = self._ask(
-            (join_modules(modules).to_string("short_parsable"), isa, optimize, flat)
+            (join_modules(modules).to_string("short_parsable"), isa, optimize, flat, bool(kinds))
         )
         assert not kinds or found_kinds == set(kinds), f"kernels of the kinds {sorted(found_kinds)}"
         arrays = iter(results)
@@ -104,7 +104,7 @@ class GuardedRun:
 
     def on_devices(self, text: str, arguments: Sequence[Sequence[np.ndarray]], isa: str) -> list[np.ndarray]:
         """The results of a program on all its devices, of which each has memory of its own."""
-        results, overruns, _ = self._ask((text, isa, True, [array for given in arguments for array in given]))
+        results, overruns, _ = self._ask((text, isa, True, [array for given in arguments for array in given], False))
         assert not overruns, f"isa {isa or 'of this machine'}: {text}\n{'; '.join(overruns)}"
         return results
 

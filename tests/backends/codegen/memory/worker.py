@@ -2,10 +2,11 @@
 
 Arguments are how many bytes the caches are to have, whatever the machine has: which kernels there are depends on them.
 
-A request is (HLO text, instruction set, whether to optimise, flat arguments), of programs for several devices the
-arguments of one after the other. The answer is (results, overruns, kinds of kernels), or an exception that compiling
-raised. Each module runs twice: all arrays and the scratch area end at a guard page, then all begin at one. On a fault
-the process dies, and whoever waits for the answer finds the pipe closed.
+A request is (HLO text, instruction set, whether to optimise, flat arguments, whether kinds are wanted), of programs for
+several devices the arguments of one after the other. The answer is (results, overruns, kinds of kernels if wanted: they
+take another compilation), or an exception that compiling raised. Each module runs twice: all arrays and the scratch
+area end at a guard page, then all begin at one. On a fault the process dies, and whoever waits for the answer finds the
+pipe closed.
 """
 
 import ctypes
@@ -37,12 +38,12 @@ def serve() -> None:
     memory = GuardedMemory()
     while True:
         try:
-            text, isa, optimize, arguments = pickle.load(sys.stdin.buffer)
+            request = pickle.load(sys.stdin.buffer)
         except EOFError:
             return
         answer: object
         try:
-            answer = compile_and_run(memory, text, isa, optimize, arguments)
+            answer = compile_and_run(memory, *request)
         except XlaliteError as error:
             answer = RuntimeError(f"{type(error).__name__}: {error}")
         pickle.dump(answer, sys.stdout.buffer)
@@ -50,7 +51,7 @@ def serve() -> None:
 
 
 def compile_and_run(
-    memory: GuardedMemory, text: str, isa: str, optimize: bool, arguments: Arrays
+    memory: GuardedMemory, text: str, isa: str, optimize: bool, arguments: Arrays, wants_kinds: bool
 ) -> tuple[Arrays, list[str], set[str]]:
     options = CompileOptions(num_threads=1, optimize=optimize, use_cache=False, debug=DebugOptions(cpu_max_isa=isa))
     module = parse(text)
@@ -62,7 +63,8 @@ def compile_and_run(
     given = [arguments[rank * each : (rank + 1) * each] for rank in range(devices)]
     for at_end in (True, False):
         results = _run(memory, executable, given, at_end, overruns)
-    kinds = {d.verdict for d in executable.decisions() if d.decided_by == "kernel planner"}
+    decisions = executable.decisions() if wants_kinds else ()
+    kinds = {d.verdict for d in decisions if d.decided_by == "kernel planner"}
     return results, overruns, kinds
 
 

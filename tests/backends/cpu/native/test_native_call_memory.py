@@ -46,7 +46,7 @@ def test_references_are_balanced(build_call, entry_texts):
     watched = (a, b, a.dtype, call, donate, fail, ArgumentError)
 
     def work() -> None:
-        for _ in range(200):
+        for _ in range(50):
             call(a, b)
             donate(a, b)
             bound()
@@ -81,7 +81,7 @@ def test_results_are_freed(build_call, entry_texts):
     tracemalloc.start()
     try:
         call(a)
-        assert min(growth(call, a) for _ in range(5)) < 4000  # threads of earlier tests may allocate meanwhile
+        assert any(growth(call, a) < 4000 for _ in range(5))  # threads of earlier tests may allocate meanwhile
     finally:
         tracemalloc.stop()
 

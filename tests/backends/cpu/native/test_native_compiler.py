@@ -236,7 +236,7 @@ from xlalite.backends.cpu.native.native_compiler import NativeCompiler
     + "\n".join(map(inspect.getsource, (deep, compiled)))
     + """
 argument = np.random.default_rng(0).standard_normal((40, 40), np.float32)
-modules = [deep(24, seed) for seed in range(3)]
+modules = [deep(12, seed) for seed in range(3)]
 expected = [compiled(module, num_threads=1)(argument) for module in modules]
 def check(seed):
     assert np.array_equal(compiled(modules[seed])(argument), expected[seed])

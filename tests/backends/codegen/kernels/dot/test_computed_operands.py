@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from computed_operands import OPERANDS, product_of_computed
+from halves import HALVES, half_of
 
 from xlalite.hlo import parse
 from xlalite.passes.core.debug_options import DebugOptions
@@ -29,8 +30,10 @@ def check_all(check: Any, kernels: Any, text: str, *, threads: int = 1) -> None:
 
 @pytest.mark.parametrize("kind", OPERANDS)
 @pytest.mark.parametrize("side", [0, 1])
-def test_operands_of_every_kind(check: Any, kernels: Any, kind: str, side: int) -> None:
-    for sizes, contracted in itertools.product(((17, 33, 10), (1, 65, 40), (40, 5, 66)), LAYOUTS):
+@pytest.mark.parametrize("half", HALVES)
+def test_operands_of_every_kind(check: Any, kernels: Any, kind: str, side: int, half: int) -> None:
+    cases = tuple(itertools.product(LAYOUTS, ((17, 33, 10), (1, 65, 40), (40, 5, 66))))
+    for contracted, sizes in half_of(cases, OPERANDS.index(kind) + side, half):
         check_all(check, kernels, product_of_computed(kind, "f32", sizes, side=side, contracted=contracted))
 
 
