@@ -1,18 +1,13 @@
 """What tests of the CPU backend share: compile HLO text, run it, and compare with the evaluator."""
 
 import dataclasses
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 import pytest
 
 from xlalite.backends.base import CompileOptions, Executable, get_backend
-from xlalite.backends.cpu.compilation import stages
-from xlalite.backends.cpu.compilation.compilation import Compilation
-from xlalite.backends.cpu.compilation.request import CompileRequest
-from xlalite.backends.cpu.executable import CpuExecutable
 from xlalite.hlo.evaluation.evaluator import evaluate
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.text import parse
@@ -57,28 +52,6 @@ def require_close(found: object, expected: object, ulps: float, context: str) ->
             allowed = 2.0**-7 * size if ulps else 0.0
         same = (one == other) | (np.isnan(one) & np.isnan(other)) | (np.abs(one - other) <= allowed)
     assert same.all(), f"{context}\nfound {found[~same]}\nexpected {expected[~same]}\nat {np.argwhere(~same)[:5]}"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _compiled_once() -> Iterator[None]:
-    """Asked for its decisions, an executable has those of its compilation: it need not be compiled once more."""
-    run_to, compile_again, latest = stages.run_to, CpuExecutable._compiled_again, deque[Compilation](maxlen=8)
-
-    def run_and_remember(stage: stages.Stage, request: CompileRequest) -> tuple[Compilation, str | bytes]:
-        found = run_to(stage, request)
-        if stage is stages.OBJECT:
-            latest.append(found[0])
-        return found
-
-    def remember(executable: CpuExecutable) -> Compilation:
-        made = (one for one in latest if one.request is executable._source)
-        executable._compilation = executable._compilation or next(made, None)
-        return compile_again(executable)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stages, "run_to", run_and_remember)
-        patch.setattr(CpuExecutable, "_compiled_again", remember)
-        yield
 
 
 @pytest.fixture(scope="session")
