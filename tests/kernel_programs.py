@@ -53,6 +53,14 @@ def few_columns(dtype: str, rows: int, columns: int) -> Iterator[str]:
         return
     across = f"x = {tall} broadcast(p1), dimensions={{1}}"
     yield program(f"{tall} multiply(p0, x)", tall, f"{dtype}[{columns}]", lines=[across])
+    more, cut = f"{dtype}[{rows + 3},{columns}]", f"dynamic_slice_sizes={{{rows},{columns}}}"
+    window = f"y = {tall} dynamic-slice(p0, p2, p2), {cut}"
+    yield program(f"{tall} multiply(y, x)", more, f"{dtype}[{columns}]", "s32[]", lines=[across, window])
+    pair = f"{dtype}[2,{rows},{columns}]"
+    cut = f"offset_dims={{1,2}}, collapsed_slice_dims={{}}, start_index_map={{0}}, slice_sizes={{{rows},{columns}}}"
+    windows = f"y = {pair} gather(p0, p2), {cut}, index_vector_dim=1"
+    across = f"x = {pair} broadcast(p1), dimensions={{2}}"
+    yield program(f"{pair} multiply(y, x)", more, f"{dtype}[{columns}]", "s32[2,1]", lines=[across, windows])
     for operation in ("add", "multiply"):
         total = f"{dtype}[{rows}] reduce(p0, p1), dimensions={{1}}, to_apply=f"
         functions = combiner("f", operation, dtype)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.dot import DotAttrs, free_dimensions
+from xlalite.hlo.ops.gathering import GatherAttrs
 from xlalite.passes.fusion.seams import Line, Lines, operand_lines
 
 FEW = 4
@@ -32,13 +33,50 @@ def read_steps(results: Sequence[HloInstruction], dims: Sequence[int], dimension
             moving = (line.stride if line.dimension == dimension else 0 for line in lines)
             steps.add(abs(sum(map(operator.mul, strides, moving))))
             continue
-        followed = [*operand_lines(instruction, lines), *_summed(instruction, lines)]
+        followed = [*operand_lines(instruction, lines)] or [
+            *_summed(instruction, lines),
+            *_cut_out(instruction, lines, dimension),
+            *_merged(instruction, lines, dimension),
+        ]
         known = {operand for operand, _ in followed}
         if any(operand not in known and not operand.shape.is_scalar for operand in instruction.operands):
             return None
         waiting += (each for each in followed if each not in seen)
         seen.update(followed)
     return steps
+
+
+def _cut_out(instruction: HloInstruction, lines: Lines, dimension: int) -> Iterator[tuple[HloInstruction, Lines]]:
+    """What windows are cut out of at places known late, which are left out, if neighbours are in the same window."""
+    if instruction.opcode == "dynamic-slice":
+        yield instruction.operand(0), lines
+    elif instruction.opcode == "gather":
+        attrs: GatherAttrs = instruction.attrs
+        offsets = iter([lines[place] for place in attrs.offset_dims])
+        batch = [line for place, line in enumerate(lines) if place not in attrs.offset_dims]
+        if all(line.dimension != dimension for line in batch):
+            operand, indices = instruction.operands
+            kept = [Line() if place in attrs.dropped_dims else next(offsets) for place in range(operand.shape.rank)]
+            yield operand, tuple(kept)
+            yield indices, (Line(),) * indices.shape.rank
+
+
+def _merged(instruction: HloInstruction, lines: Lines, dimension: int) -> Iterator[tuple[HloInstruction, Lines]]:
+    """What a reshape takes apart: neighbours move along all the dimensions that were one."""
+    if instruction.opcode != "reshape" or instruction.shape.element_count == 0:
+        return
+    places = list(zip(lines, instruction.shape.dims, strict=True))
+    found: list[Line] = []
+    for size in reversed(instruction.operand(0).shape.dims):
+        inside, stride = 1, 0
+        while places and inside < size:
+            line, own = places.pop()
+            stride += inside * line.stride * (line.dimension == dimension)
+            inside *= own
+        if inside != size:
+            return
+        found.append(Line(0, stride, dimension) if stride else Line())
+    yield instruction.operand(0), tuple(reversed(found))
 
 
 def _summed(instruction: HloInstruction, lines: Lines) -> Iterator[tuple[HloInstruction, Lines]]:

@@ -5,6 +5,7 @@ import pytest
 from xlalite.hlo.text import parse
 from xlalite.passes.fusion.read_steps import read_steps
 
+GATHER = "collapsed_slice_dims={}, start_index_map={0}, index_vector_dim=1"
 STEPS = {
     "f32[100,3] negate(x)": {3},
     "f32[100,1] slice(x), slice={[0:100], [2:3]}": {3},
@@ -15,11 +16,17 @@ STEPS = {
     "f32[100,3] broadcast(v), dimensions={1}": {0},
     "f32[100] reduce(x, z), dimensions={1}, to_apply=add": {3},
     "f32[100,2] dot(x, m), lhs_contracting_dims={1}, rhs_contracting_dims={0}": {3, 0},
+    "f32[90,3] dynamic-slice(x, i, i), dynamic_slice_sizes={90,3}": {3},
+    "f32[90,7,3] gather(x, j), offset_dims={0,2}, slice_sizes={90,3}, " + GATHER: {3, 0},
+    "f32[100,3] reshape(line)": {3},
+    "f32[5,20,3] reshape(line)": {60},
+    "f32[2,10,3,5] reshape(pairs)": {300 // 2},
 }
 UNKNOWN = (
     "f32[100] reduce(t, z), dimensions={1}, to_apply=add",
     "f32[100,2] dot(t, n), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
     "f32[100,3] reshape(u)",
+    "f32[7,90,3] gather(x, j), offset_dims={1,2}, slice_sizes={90,3}, " + GATHER,
 )
 
 
@@ -41,6 +48,10 @@ ENTRY e {{
   c = f32[100,1] parameter(7)
   y = f32[100,2] parameter(8)
   d = f32[100,1] slice(y), slice={{[0:100], [1:2]}}
+  i = s32[] parameter(9)
+  j = s32[7] parameter(10)
+  line = f32[300] parameter(11)
+  pairs = f32[20,15] parameter(12)
   z = f32[] constant(0)
   ROOT r = {root}
 }}""")
