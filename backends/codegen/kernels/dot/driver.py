@@ -142,11 +142,11 @@ class Driver:
         fb, plan, math = self._fb, self._plan, self._math
         none = constant(I64, -1)
         with fb.carried_loop(self._entry.begin, self._entry.end, 1, [none, none]) as loop:
-            row = row_unit(math, plan, loop.index)
-            column = column_unit(math, plan, math.divide(loop.index, plan.row_units))
+            part, number = (0, loop.index) if plan.parts == 1 else self._part_of(loop.index)
+            row, (product, column) = row_unit(math, plan, number), column_unit(math, plan, number)
             now = (
-                self._place_of(plan.view.lhs, loop.index, plan.row_units, row),
-                self._place_of(plan.view.rhs, loop.index, plan.column_units, column),
+                self._place_of(plan.view.lhs, (part, product), plan.row_units, row),
+                self._place_of(plan.view.rhs, (part, product), plan.column_units, column),
             )
             is_new = tuple(fb.icmp("ne", one, before) for one, before in zip(now, loop.values, strict=True))
             is_square = plan.mirrors and not plan.in_strips
@@ -157,11 +157,16 @@ class Driver:
                 yield loop.index, (is_new[0], is_new[1])
             loop.yield_(*now)
 
-    def _place_of(self, matrix: Matrix, number: Scalar, units: int, unit: Scalar) -> Value:
-        """What tells the parts of an operand apart; all products of a batch may have it in common."""
-        plan, math = self._plan, self._math
-        pieces = plan.row_units * plan.column_units if any(matrix.batch) else plan.units
-        return math.value(math.add(math.multiply(math.divide(number, pieces), units), unit))
+    def _part_of(self, number: Scalar) -> tuple[Scalar, Scalar]:
+        """Which part of the depth a number stands for, and which piece of the result."""
+        return self._math.divide(number, self._plan.units), self._math.remainder(number, self._plan.units)
+
+    def _place_of(self, matrix: Matrix, part: tuple[Scalar, Scalar], units: int, unit: Scalar) -> Value:
+        """What tells pieces of an operand apart, in a part of the depth and of a product; all may have it in common."""
+        math, (place, product) = self._math, part
+        if any(matrix.batch):
+            place = math.add(math.multiply(place, self._plan.view.batch_count), product)
+        return math.value(math.add(math.multiply(place, units), unit))
 
     def _piece_of(self, number: Scalar, is_new: tuple[Value | None, Value | None]) -> None:
         """One piece; its operands are packed unless they are those of the piece before."""
@@ -228,13 +233,10 @@ class Driver:
         part: Scalar = 0
         sums = None
         if self._layout.part:
-            part, number = math.divide(number, plan.units), math.remainder(number, plan.units)
+            part, number = self._part_of(number)
             sums = self._part(shared_memory(self._entry), math.add(math.multiply(number, plan.parts), part))
-        block = math.divide(number, plan.row_units)
-        strip = row_unit(math, plan, number)
-        row = math.multiply(strip, plan.unit_rows)
-        column = math.multiply(column_unit(math, plan, block), plan.unit_columns)
-        product = math.divide(block, plan.column_units) if plan.view.batch_count > 1 else 0
+        strip, (product, column_piece) = row_unit(math, plan, number), column_unit(math, plan, number)
+        row, column = math.multiply(strip, plan.unit_rows), math.multiply(column_piece, plan.unit_columns)
         lhs: Scalar = view.lhs.origin
         rhs: Scalar = view.rhs.origin
         rest, is_staged = product, plan.staging is not None

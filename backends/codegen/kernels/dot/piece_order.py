@@ -15,10 +15,14 @@ def row_unit(math: Scalars, plan: DotPlan, number: Scalar) -> Scalar:
     return math.subtract(plan.row_units - 1, _from_both_ends(math, unit, plan.row_units)) if plan.in_strips else unit
 
 
-def column_unit(math: Scalars, plan: DotPlan, block: Scalar) -> Scalar:
-    """Which piece of the columns: of squares, one with many rows, then one with few."""
+def column_unit(math: Scalars, plan: DotPlan, number: Scalar) -> tuple[Scalar, Scalar]:
+    """Which product a number stands for, and which piece of its columns: of squares, one with many rows, then few."""
+    block, count = math.divide(number, plan.row_units), plan.view.batch_count
+    if plan.products_inside:
+        return math.remainder(block, count), math.divide(block, count)
     unit = math.remainder(block, plan.column_units)
-    return _from_both_ends(math, unit, plan.column_units) if plan.mirrors else unit
+    product = math.divide(block, plan.column_units) if count > 1 else 0
+    return product, _from_both_ends(math, unit, plan.column_units) if plan.mirrors else unit
 
 
 def strip_columns(math: Scalars, plan: DotPlan, strip: Scalar) -> Scalar:

@@ -170,6 +170,12 @@ class DotPlan:
         return -(-self.view.n // self.unit_columns)
 
     @property
+    def products_inside(self) -> bool:
+        """Whether pieces of the same columns follow one another, of all products: where these share what is packed."""
+        is_shared = self.packs_rhs and not self.packs_lhs and self.depth_units == 1 and not any(self.view.rhs.batch)
+        return is_shared and self.view.batch_count > 1 and self.column_units > 1
+
+    @property
     def extent(self) -> int:
         """Pieces in all."""
         return self.units * self.parts * (self.depth_units if self.in_steps else 1)
@@ -453,6 +459,10 @@ def finished_plan(
     if walks or shares_steps:
         # Of many pieces of rows, those of a thread share what is packed; all of them if others have other columns.
         cycles -= packing.rhs * max(down - (1 if walks and across > 1 else 2), 0)
+    products = view.batch_count
+    if unit_depth >= view.k and not any(view.rhs.batch) and not (packing.lhs and across > 1):
+        # All products share what is packed.
+        cycles -= packing.rhs * (products - 1) / products
     return DotPlan(
         form,
         view,
@@ -468,7 +478,7 @@ def finished_plan(
         packing.lhs > 0,
         packing.rhs > 0,
         row_run,
-        cycles * view.batch_count,
+        cycles * products,
         walks_columns=walks,
         overlaps=tiling.overlaps,
         shares_packed=again > PACKED_AGAIN * tiling.cycles,
