@@ -25,7 +25,7 @@ the gradient of a kernel of 3x3 by [8,56,56,64] takes 5.55 ms with 784, 5.35 wit
 by [2,21,21,21,32] 3.5 with 441, 2.6 with 147 and with 63.
 """
 
-_LEAST_ROWS = 7
+_LEAST_ROWS = 3
 """Rows that one stride walks through from which on a left operand is read where it lies."""
 
 _TURNED_TERMS, _TURNED_VECTORS = 64, 8

@@ -68,6 +68,11 @@ _WITH_LOADS = 1.4
 8 takes 1.06 ms of one core in such tiles, 1.2 in those of 2 rows and all columns.
 """
 
+_MANY_ROWS, _TURN_OF_FEW = 7, 150.0
+"""Rows in a run below which a tile waits for its sums, and what it takes longer to turn it: the gradient of a kernel of
+3x3 by [1,1024,19,19] to 24 takes 1.8 ms of one core in tiles of 3 rows, 1.6 where all that windows see is packed.
+"""
+
 _RESTART = 8.0
 """Cycles to begin a run of terms."""
 
@@ -187,6 +192,8 @@ def outer_tilings(
                 elif view.lhs.looked_up and form is Form.COLUMNS:
                     step = max(step, height + used + 1.0)
                 turning = 2.0 * lanes * used + 30 if form is Form.ROWS else 0.0
+                if form is Form.ROWS and row_run < _MANY_ROWS:
+                    step, turning = max(step, _LATENCY / chains), turning + _TURN_OF_FEW
                 if view.seen is not None:
                     turning = height * used * (_SELECT if view.seen.run >= lanes else _PICK * lanes) + 30
                 work += times * (step * view.k + height * used * 2 + turning + 10 + restarts * _RESTART)
