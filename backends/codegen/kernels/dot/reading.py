@@ -16,8 +16,10 @@ RUN_BYTES = 2048
 LEAST_RUN = 48
 """Terms in a row from which on an operand is read run by run."""
 
-_SHORT_RUN = 16
-"""Terms in a row from which on several runs are read one after the other by a tile."""
+_SHORT_RUN = 7
+"""Terms in a row from which on several runs are read one after the other by a tile: the gradient of a kernel of 3x3 by
+[8,14,14,512] to 512 in 32 groups takes 4.0 ms of one core where runs of 14 are packed, 2.3 so.
+"""
 
 _LINES = 100
 """Terms at a time of runs in which each has a line of its own in the nearest cache, beside those of the right operand:

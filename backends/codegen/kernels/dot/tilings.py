@@ -73,8 +73,10 @@ _MANY_ROWS, _TURN_OF_FEW = 7, 150.0
 3x3 by [1,1024,19,19] to 24 takes 1.8 ms of one core in tiles of 3 rows, 1.6 where all that windows see is packed.
 """
 
-_RESTART = 8.0
-"""Cycles to begin a run of terms."""
+_RESTART, _SHORT_RUN, _RESTART_SHORT = 8.0, 16, 16.0
+"""Cycles to begin a run of terms, and one of fewer than so many: [192,289] by 7x1 to 128 takes 5.9 ms of one core if the
+kernel is read where it lies, in runs of 7, and 5.4 packed.
+"""
 
 _SELECT, _PICK = 8.0, 4.0
 """Cycles to take a vector, or an element, out of a tile that has others between those that count."""
@@ -153,6 +155,7 @@ def outer_tilings(
 ) -> Iterator[Tiling]:
     """Tiles of a depth whose vectors run along columns or rows; rows lie in runs, and terms begin anew so often."""
     registers = target.vector_registers - 2
+    restart = _RESTART if view.lhs.depth.run >= _SHORT_RUN else _RESTART_SHORT
     is_matrix = form is Form.COLUMNS and not view.rhs.looked_up
     # Few tiles of rows are best equal.
     may_wait = not is_matrix or view.m > 3 * MAX_ROWS
@@ -196,7 +199,7 @@ def outer_tilings(
                     step, turning = max(step, _LATENCY / chains), turning + _TURN_OF_FEW
                 if view.seen is not None:
                     turning = height * used * (_SELECT if view.seen.run >= lanes else _PICK * lanes) + 30
-                work += times * (step * view.k + height * used * 2 + turning + 10 + restarts * _RESTART)
+                work += times * (step * view.k + height * used * 2 + turning + 10 + restarts * restart)
             # Among other columns, the last tile begins in the one before.
             functions = len(pieces) if view.seen is None else len({height for height, _, _ in pieces})
             yield Tiling(rows, columns, chains, work * (1 + loss + VARIANT * (functions - 1)), overlaps, waits)
