@@ -75,7 +75,7 @@ def _features_last(convolution: HloInstruction) -> tuple[ConvolutionAttrs, Shape
     attrs: ConvolutionAttrs = convolution.attrs
     labels, dims = attrs.dim_labels, convolution.shape.dims
     space = "".join(str(number) for number in range(labels.spatial_rank))
-    is_wide = dims[labels.output_batch] < dims[labels.output_spatial[-1]]
+    is_wide = dims[labels.output_batch] <= dims[labels.output_spatial[-1]]
     order = f"b{space}f" if is_wide else f"{space}bf"
     shape = moved(convolution.shape, labels.output, order)
     return replace(attrs, dim_labels=replace(labels, output=order)), shape
