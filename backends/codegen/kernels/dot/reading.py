@@ -113,7 +113,8 @@ def depth_where_it_lies(view: DotView, limit: int) -> int:
     if depth.run <= limit * 3 // 2:
         touches = view.lhs.outer.stride == 1
         limits = (_LINES, 2 * limit) if touches else (2 * limit,)
-        least = _SHORT_LINE if touches or abs(depth.stride) <= 2 else _SHORT_RUN
+        is_even_line = touches or (abs(depth.stride) <= 2 and not view.exchanged)
+        least = _SHORT_LINE if is_even_line else _SHORT_RUN
         wholes = (_whole_runs(depth, most, least) for most in limits)
         return next((whole for whole in wholes if whole), 0)
     pieces = next(count for count in range(-(-depth.run // (limit * 3 // 2)), depth.run + 1) if depth.run % count == 0)

@@ -156,10 +156,13 @@ def outer_tilings(
 ) -> Iterator[Tiling]:
     """Tiles of a depth whose vectors run along columns or rows; rows lie in runs, and terms begin anew so often."""
     registers = target.vector_registers - 2
-    restart = _RESTART if view.lhs.depth.run >= SHORT_RUN else _RESTART_SHORT
-    has_few, is_short = row_run < min(_MANY_ROWS, view.m), restarts > 0 and restart == _RESTART_SHORT
-    calls_again = (has_few or is_short) * _CALL_OF_FEW * -(-view.k // max(depth, 1))
     is_matrix = form is Form.COLUMNS and not view.rhs.looked_up
+    has_few, has_short = (
+        row_run < min(_MANY_ROWS, view.m),
+        is_matrix and restarts > 0 and view.lhs.depth.run < SHORT_RUN,
+    )
+    restart = _RESTART_SHORT if has_short else _RESTART
+    calls_again = (has_few or has_short) * _CALL_OF_FEW * -(-view.k // max(depth, 1))
     # Few tiles of rows are best equal.
     may_wait = not is_matrix or view.m > 3 * MAX_ROWS
     for vectors in (1, 2, 3, 4, 8):
