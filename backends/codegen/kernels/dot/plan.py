@@ -459,10 +459,10 @@ def finished_plan(
     if walks or shares_steps:
         # Of many pieces of rows, those of a thread share what is packed; all of them if others have other columns.
         cycles -= packing.rhs * max(down - (1 if walks and across > 1 else 2), 0)
-    products = view.batch_count
+    products, shared = view.batch_count, 0.0
     if unit_depth >= view.k and not any(view.rhs.batch) and not (packing.lhs and across > 1):
         # All products share what is packed.
-        cycles -= packing.rhs * (products - 1) / products
+        shared = packing.rhs * (products - 1) / products
     return DotPlan(
         form,
         view,
@@ -478,9 +478,9 @@ def finished_plan(
         packing.lhs > 0,
         packing.rhs > 0,
         row_run,
-        cycles * products,
+        (cycles - shared) * products,
         walks_columns=walks,
         overlaps=tiling.overlaps,
-        shares_packed=again > PACKED_AGAIN * tiling.cycles,
+        shares_packed=again + shared * (across > 1) > PACKED_AGAIN * tiling.cycles,
         keeps_sums=walks and parts == 1 and unit_depth < view.k,
     )

@@ -452,6 +452,7 @@ def test_images_share_the_kernel_that_is_packed_for_them() -> None:
 
     several = plan(8, 256)
     assert (several.packs_lhs, several.packs_rhs, several.products_inside) == (False, True, True)
+    assert several.shares_packed  # pieces of a thread follow one another
     assert several.cycles < 8 * plan(1, 256).cycles
     assert not plan(1, 256).products_inside
     assert not plan(8, 32).products_inside  # one piece has all columns
