@@ -280,8 +280,8 @@ def _plan(view: DotView, numbers: Numbers, target: TargetInfo, may_overlap: bool
             choices.append(_plan(view, replace(numbers, words=None), target, may_overlap, in_blocks))
         return min(choices, key=lambda plan: plan.cycles)
     plans = [*outer_plans(Form.COLUMNS, view, numbers, lanes, target, may_overlap=may_overlap)]
-    has_short_runs = all(one.packs_lhs for one in plans) or view.lhs.depth.run < SHORT_RUN
-    image = view.with_rows_looked_up() if numbers.is_direct(numbers.lhs) and has_short_runs else None
+    is_costly = all(one.packs_lhs for one in plans) or view.lhs.depth.run < SHORT_RUN
+    image = view.with_rows_looked_up() if numbers.is_direct(numbers.lhs) and is_costly else None
     if image is not None:
         plans += outer_plans(Form.COLUMNS, image, numbers, lanes, target)
     looked_up = view.looked_up() if numbers.is_direct(numbers.rhs) else None

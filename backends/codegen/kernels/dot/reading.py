@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xlalite.backends.codegen.kernels.dot.numbers import Numbers
-from xlalite.backends.codegen.kernels.dot.tilings import MAX_ROWS
+from xlalite.backends.codegen.kernels.dot.tilings import MAX_ROWS, SHORT_RUN
 from xlalite.backends.codegen.kernels.dot.transfer import PACKED_ROWS, is_far
 from xlalite.backends.codegen.kernels.dot.view import DotView
 from xlalite.backends.codegen.kernels.dot.walk import Walk
@@ -16,10 +16,9 @@ RUN_BYTES = 2048
 LEAST_RUN = 48
 """Terms in a row from which on an operand is read run by run."""
 
-_SHORT_RUN, _SHORT_LINE = 16, 7
-"""Terms in a row from which on several runs are read one after the other by a tile, and where rows touch, or terms: the
-gradient of a kernel of 3x3 by [8,14,14,512] to 512 in 32 groups takes 4.0 ms of one core where runs of 14 are packed,
-2.3 so.
+_SHORT_LINE = 7
+"""Terms of lines of images from which on several runs are read one after the other by a tile: the gradient of a kernel
+of 3x3 by [8,14,14,512] to 512 in 32 groups takes 4.0 ms of one core where runs of 14 are packed, 2.3 so.
 """
 
 _LINES = 100
@@ -30,7 +29,7 @@ by [2,21,21,21,32] 3.5 with 441, 2.6 with 147 and with 63.
 
 _LEAST_ROWS, _LEAST_NEIGHBOURS = 5, 3
 """Rows that one stride walks through from which on a left operand is read where it lies, and where they touch: the
-gradient of a kernel of 3x3 by [8,3,224,224], 2 apart, to 32 takes 2.3 ms of one core so, 4.0 where all that windows see
+gradient of a kernel of 3x3 by [8,3,224,224], 2 apart, to 32 takes 2.0 ms of one core so, 4.0 where all that windows see
 is packed.
 """
 
@@ -113,8 +112,8 @@ def depth_where_it_lies(view: DotView, limit: int) -> int:
     if depth.run <= limit * 3 // 2:
         touches = view.lhs.outer.stride == 1
         limits = (_LINES, 2 * limit) if touches else (2 * limit,)
-        is_even_line = touches or (abs(depth.stride) <= 2 and not view.exchanged)
-        least = _SHORT_LINE if is_even_line else _SHORT_RUN
+        are_near = touches or (abs(depth.stride) <= 2 and not view.exchanged)
+        least = _SHORT_LINE if are_near else SHORT_RUN
         wholes = (_whole_runs(depth, most, least) for most in limits)
         return next((whole for whole in wholes if whole), 0)
     pieces = next(count for count in range(-(-depth.run // (limit * 3 // 2)), depth.run + 1) if depth.run % count == 0)

@@ -75,8 +75,8 @@ tiles of 4 such rows, 0.21 where all that windows see is packed.
 """
 
 _RESTART, SHORT_RUN, _RESTART_SHORT = 8.0, 16, 16.0
-"""Cycles to begin a run of terms, and one of fewer than so many: [192,289] by 7x1 to 128 takes 5.9 ms of one core if
-the kernel is read where it lies, in runs of 7, and 5.4 packed.
+"""Cycles to begin a run of terms, and one of fewer than so many, of which only lines of images are read: [192,289] by
+7x1 to 128 takes 5.9 ms of one core if the kernel is read where it lies, in runs of 7, and 5.4 packed.
 """
 
 _SELECT, _PICK = 8.0, 4.0
