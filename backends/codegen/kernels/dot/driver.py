@@ -17,7 +17,14 @@ from xlalite.backends.codegen.kernels.dot.packed_operand import memory_of
 from xlalite.backends.codegen.kernels.dot.packers import pack
 from xlalite.backends.codegen.kernels.dot.panels import place_ahead, reads_panel
 from xlalite.backends.codegen.kernels.dot.part_packing import PartPacker
-from xlalite.backends.codegen.kernels.dot.piece_order import column_unit, most_strip_columns, row_unit, strip_columns
+from xlalite.backends.codegen.kernels.dot.piece_order import (
+    most_strip_columns,
+    operand_piece,
+    part_of,
+    product_and_columns,
+    row_unit,
+    strip_columns,
+)
 from xlalite.backends.codegen.kernels.dot.places import write_places
 from xlalite.backends.codegen.kernels.dot.product import Piece, Product, TileArea
 from xlalite.backends.codegen.kernels.dot.tile import TileBuilder
@@ -142,11 +149,11 @@ class Driver:
         fb, plan, math = self._fb, self._plan, self._math
         none = constant(I64, -1)
         with fb.carried_loop(self._entry.begin, self._entry.end, 1, [none, none]) as loop:
-            row = row_unit(math, plan, loop.index)
-            column = column_unit(math, plan, math.divide(loop.index, plan.row_units))
+            part, number = (0, loop.index) if plan.parts == 1 else part_of(math, plan, loop.index)
+            row, (product, column) = row_unit(math, plan, number), product_and_columns(math, plan, number)
             now = (
-                self._place_of(plan.view.lhs, loop.index, plan.row_units, row),
-                self._place_of(plan.view.rhs, loop.index, plan.column_units, column),
+                operand_piece(math, plan.view, plan.view.lhs, (part, product), row, plan.row_units),
+                operand_piece(math, plan.view, plan.view.rhs, (part, product), column, plan.column_units),
             )
             is_new = tuple(fb.icmp("ne", one, before) for one, before in zip(now, loop.values, strict=True))
             is_square = plan.mirrors and not plan.in_strips
@@ -156,12 +163,6 @@ class Driver:
             with self._where(is_computed, is_always=False):
                 yield loop.index, (is_new[0], is_new[1])
             loop.yield_(*now)
-
-    def _place_of(self, matrix: Matrix, number: Scalar, units: int, unit: Scalar) -> Value:
-        """What tells the parts of an operand apart; all products of a batch may have it in common."""
-        plan, math = self._plan, self._math
-        pieces = plan.row_units * plan.column_units if any(matrix.batch) else plan.units
-        return math.value(math.add(math.multiply(math.divide(number, pieces), units), unit))
 
     def _piece_of(self, number: Scalar, is_new: tuple[Value | None, Value | None]) -> None:
         """One piece; its operands are packed unless they are those of the piece before."""
@@ -228,13 +229,10 @@ class Driver:
         part: Scalar = 0
         sums = None
         if self._layout.part:
-            part, number = math.divide(number, plan.units), math.remainder(number, plan.units)
+            part, number = part_of(math, plan, number)
             sums = self._part(shared_memory(self._entry), math.add(math.multiply(number, plan.parts), part))
-        block = math.divide(number, plan.row_units)
-        strip = row_unit(math, plan, number)
-        row = math.multiply(strip, plan.unit_rows)
-        column = math.multiply(column_unit(math, plan, block), plan.unit_columns)
-        product = math.divide(block, plan.column_units) if plan.view.batch_count > 1 else 0
+        strip, (product, column_piece) = row_unit(math, plan, number), product_and_columns(math, plan, number)
+        row, column = math.multiply(strip, plan.unit_rows), math.multiply(column_piece, plan.unit_columns)
         lhs: Scalar = view.lhs.origin
         rhs: Scalar = view.rhs.origin
         rest, is_staged = product, plan.staging is not None

@@ -28,6 +28,7 @@ from xlalite.backends.codegen.kernels.dot.reading import (
 )
 from xlalite.backends.codegen.kernels.dot.tilings import (
     FEW_ROWS,
+    SHORT_RUN,
     Form,
     Tiling,
     best_tiling,
@@ -170,6 +171,12 @@ class DotPlan:
         return -(-self.view.n // self.unit_columns)
 
     @property
+    def products_inside(self) -> bool:
+        """Whether pieces of the same columns follow one another, of all products: where these share what is packed."""
+        is_shared = self.packs_rhs and not self.packs_lhs and self.depth_units == 1 and not any(self.view.rhs.batch)
+        return is_shared and self.view.batch_count > 1 and self.column_units > 1
+
+    @property
     def extent(self) -> int:
         """Pieces in all."""
         return self.units * self.parts * (self.depth_units if self.in_steps else 1)
@@ -273,9 +280,8 @@ def _plan(view: DotView, numbers: Numbers, target: TargetInfo, may_overlap: bool
             choices.append(_plan(view, replace(numbers, words=None), target, may_overlap, in_blocks))
         return min(choices, key=lambda plan: plan.cycles)
     plans = [*outer_plans(Form.COLUMNS, view, numbers, lanes, target, may_overlap=may_overlap)]
-    image = (
-        view.with_rows_looked_up() if numbers.is_direct(numbers.lhs) and all(one.packs_lhs for one in plans) else None
-    )
+    is_costly = all(one.packs_lhs for one in plans) or view.lhs.depth.run < SHORT_RUN
+    image = view.with_rows_looked_up() if numbers.is_direct(numbers.lhs) and is_costly else None
     if image is not None:
         plans += outer_plans(Form.COLUMNS, image, numbers, lanes, target)
     looked_up = view.looked_up() if numbers.is_direct(numbers.rhs) else None
@@ -453,6 +459,10 @@ def finished_plan(
     if walks or shares_steps:
         # Of many pieces of rows, those of a thread share what is packed; all of them if others have other columns.
         cycles -= packing.rhs * max(down - (1 if walks and across > 1 else 2), 0)
+    products, shared = view.batch_count, 0.0
+    if unit_depth >= view.k and not any(view.rhs.batch) and not (packing.lhs and across > 1):
+        # All products share what is packed.
+        shared = packing.rhs * (products - 1) / products
     return DotPlan(
         form,
         view,
@@ -468,9 +478,9 @@ def finished_plan(
         packing.lhs > 0,
         packing.rhs > 0,
         row_run,
-        cycles * view.batch_count,
+        (cycles - shared) * products,
         walks_columns=walks,
         overlaps=tiling.overlaps,
-        shares_packed=again > PACKED_AGAIN * tiling.cycles,
+        shares_packed=again + shared * (across > 1) > PACKED_AGAIN * tiling.cycles,
         keeps_sums=walks and parts == 1 and unit_depth < view.k,
     )

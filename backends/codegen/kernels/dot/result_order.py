@@ -71,9 +71,11 @@ class ConvolutionResultOrder(OpExpander):
 
 
 def _features_last(convolution: HloInstruction) -> tuple[ConvolutionAttrs, Shape]:
-    """Attributes and result of the convolution whose features come after its pixels and its batch."""
+    """Attributes and result of the convolution whose features come last, and before them whatever makes longer runs."""
     attrs: ConvolutionAttrs = convolution.attrs
-    labels = attrs.dim_labels
-    order = "".join(str(number) for number in range(labels.spatial_rank)) + "bf"
+    labels, dims = attrs.dim_labels, convolution.shape.dims
+    space = "".join(str(number) for number in range(labels.spatial_rank))
+    is_wide = dims[labels.output_batch] <= dims[labels.output_spatial[-1]]
+    order = f"b{space}f" if is_wide else f"{space}bf"
     shape = moved(convolution.shape, labels.output, order)
     return replace(attrs, dim_labels=replace(labels, output=order)), shape

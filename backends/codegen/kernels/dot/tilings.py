@@ -68,8 +68,16 @@ _WITH_LOADS = 1.4
 8 takes 1.06 ms of one core in such tiles, 1.2 in those of 2 rows and all columns.
 """
 
-_RESTART = 8.0
-"""Cycles to begin a run of terms."""
+_MANY_ROWS, _FEW_TURNED, _CALL_OF_FEW = 7, 1.25, 40.0
+"""Rows in a run below which a tile waits for its sums and for what it loads, how much longer a step takes then if they
+are turned, and the cycles of each call: [8,256,9,9] by 4x4, 2 apart, to 256 in 16 groups takes 0.27 ms of one core in
+tiles of 4 such rows, 0.21 where all that windows see is packed.
+"""
+
+_RESTART, SHORT_RUN, _RESTART_SHORT = 8.0, 16, 16.0
+"""Cycles to begin a run of terms, and one of fewer than so many, of which only lines of images are read: [192,289] by
+7x1 to 128 takes 5.9 ms of one core if the kernel is read where it lies, in runs of 7, and 5.4 packed.
+"""
 
 _SELECT, _PICK = 8.0, 4.0
 """Cycles to take a vector, or an element, out of a tile that has others between those that count."""
@@ -149,6 +157,12 @@ def outer_tilings(
     """Tiles of a depth whose vectors run along columns or rows; rows lie in runs, and terms begin anew so often."""
     registers = target.vector_registers - 2
     is_matrix = form is Form.COLUMNS and not view.rhs.looked_up
+    has_few, has_short = (
+        row_run < min(_MANY_ROWS, view.m),
+        is_matrix and restarts > 0 and view.lhs.depth.run < SHORT_RUN,
+    )
+    restart = _RESTART_SHORT if has_short else _RESTART
+    calls_again = (has_few or has_short) * _CALL_OF_FEW * -(-view.k // max(depth, 1))
     # Few tiles of rows are best equal.
     may_wait = not is_matrix or view.m > 3 * MAX_ROWS
     for vectors in (1, 2, 3, 4, 8):
@@ -186,10 +200,14 @@ def outer_tilings(
                     step += max(0.0, _LOAD * (height + 2 * used + 1 - _LOADS * height * used))
                 elif view.lhs.looked_up and form is Form.COLUMNS:
                     step = max(step, height + used + 1.0)
+                elif has_few:
+                    step = max(step, height + used + 1.0, _LATENCY / chains) * (_FEW_TURNED if form is Form.ROWS else 1)
+                    step += _SECOND * used * (panel_bytes > target.cache_bytes[1] // 4)
                 turning = 2.0 * lanes * used + 30 if form is Form.ROWS else 0.0
                 if view.seen is not None:
                     turning = height * used * (_SELECT if view.seen.run >= lanes else _PICK * lanes) + 30
-                work += times * (step * view.k + height * used * 2 + turning + 10 + restarts * _RESTART)
+                again = restarts * restart + calls_again
+                work += times * (step * view.k + height * used * 2 + turning + 10 + again)
             # Among other columns, the last tile begins in the one before.
             functions = len(pieces) if view.seen is None else len({height for height, _, _ in pieces})
             yield Tiling(rows, columns, chains, work * (1 + loss + VARIANT * (functions - 1)), overlaps, waits)

@@ -423,6 +423,8 @@ ENTRY e {
         ),
         ("2,9,9,128", "3,3,128,200", "2,7,7,200", "window={size=3x3}, dim_labels=b01f_01io->b01f", (7, 384)),
         ("3,22,21,65", "3,20,20,30", "3,2,65,30", "window={size=20x20}, dim_labels=f01b_i01o->01bf", (130, 100)),
+        ("8,24,24,1", "8,20,20,32", "5,5,1,32", "window={size=20x20}, dim_labels=f01b_i01o->01bf", (5, 100)),
+        ("16,9,9,32", "16,7,7,64", "3,3,32,64", "window={size=7x7}, dim_labels=f01b_i01o->01bf", (96, 49)),
     ],
 )
 def test_images_are_read_where_they_lie_run_after_run(
@@ -435,10 +437,25 @@ def test_images_are_read_where_they_lie_run_after_run(
 
 
 def test_short_runs_are_packed() -> None:
-    for features, depth in ((2, 20), (64, 9)):
-        dims = f"f32[8,{depth + 2},{depth + 2},{features}]", f"f32[8,{depth},{depth},64]", f"f32[3,3,{features},64]"
+    for features, side, depth in ((1, 2, 20), (64, 3, 6)):
+        size = depth + side - 1
+        dims = f"16,{size},{size},{features}", f"16,{depth},{depth},64", f"{side},{side},{features},64"
         attributes = f"window={{size={depth}x{depth}}}, dim_labels=f01b_i01o->01bf"
-        assert plan_dot(convolution_of(*dims, attributes), WIDE).packs_lhs
+        assert plan_dot(convolution_of(*(f"f32[{one}]" for one in dims), attributes), WIDE).packs_lhs
+
+
+def test_images_share_the_kernel_that_is_packed_for_them() -> None:
+    def plan(images: int, features: int) -> DotPlan:
+        dims = f"{images},256,9,9", f"{features},256,3,3", f"{images},{features},7,7"
+        attributes = "window={size=3x3}, dim_labels=bf01_oi01->bf01"
+        return plan_dot(convolution_of(*(f"f32[{one}]" for one in dims), attributes), WIDE)
+
+    several = plan(8, 256)
+    assert (several.packs_lhs, several.packs_rhs, several.products_inside) == (False, True, True)
+    assert several.shares_packed  # pieces of a thread follow one another
+    assert several.cycles < 8 * plan(1, 256).cycles
+    assert not plan(1, 256).products_inside
+    assert not plan(8, 32).products_inside  # one piece has all columns
 
 
 def test_groups_are_products_beside_each_other() -> None:

@@ -37,6 +37,7 @@ ENTRY e {{
         (gradient(64, 64, 28, "fb01_io01->01bf"), False),
         (gradient(256, 256, 28), False),
         (gradient(3, 8, 56), False),
+        (gradient(3, 32, 56), True),
         (FORWARD, False),
     ],
 )
@@ -45,7 +46,8 @@ def test_features_come_last_where_the_product_is_cheaper(text: str, moves: bool)
     shape = module.entry_computation.root.shape
     assert ConvolutionResultOrder(WIDE).run(module) == moves
     (product,) = (one for one in module.instructions() if one.opcode == "convolution")
-    assert product.attrs.dim_labels.output.endswith("01bf") == (moves or "->01bf" in text)
+    order = "b01f" if "[2,3," in text else "01bf"
+    assert product.attrs.dim_labels.output.endswith(order) == (moves or "->01bf" in text)
     assert (module.entry_computation.root.opcode == "transpose") == moves
     assert module.entry_computation.root.shape == shape
 
