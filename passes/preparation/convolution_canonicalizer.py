@@ -22,6 +22,7 @@ from xlalite.passes.analysis.matrix_products import (
 )
 from xlalite.passes.preparation.convolution_phases import (
     are_better_together,
+    features_behind,
     padded,
     phases_apart,
     plain_convolution,
@@ -43,7 +44,7 @@ class ConvolutionCanonicalizer(OpExpander):
     A kernel that is read backwards as fast as forwards is not reversed.
     With holes between the elements of the input, as in the gradient of a convolution with strides, results fall into
     phases, which see a part of the kernel each: convolutions of their own, without holes, or output features of one.
-    Where a kernel computes products of all phases, what they read is only padded.
+    Where a kernel computes products of all phases, what they read is only padded; features are moved behind for that.
 
     With features last, what a group sees of the input becomes an image of its own: rows of tiles are as far apart as
     pixels, and of many features, these crowd out one another in the nearest cache.
@@ -68,6 +69,8 @@ class ConvolutionCanonicalizer(OpExpander):
         attrs: ConvolutionAttrs = instruction.attrs
         lhs, rhs = operands
         is_product = holds_product(instruction)
+        if is_product and (moved := features_behind(instruction)) is not None:
+            return self._moved(builder, instruction, moved, operands)
         if is_product and _are_groups_mixed(instruction):
             attrs, lhs = _groups_apart(builder, attrs, lhs)
         if not is_product and _is_kernel_gathered(instruction):
@@ -87,6 +90,19 @@ class ConvolutionCanonicalizer(OpExpander):
             as_it_is = [WindowDimension(1)] * len(window)
             return phases_apart(builder, attrs, instruction.shape, lhs, rhs, as_it_is)
         return without_holes(builder, attrs, instruction.shape, lhs, rhs)
+
+    def _moved(
+        self, builder: Builder, instruction: HloInstruction, moved: HloInstruction, operands: tuple[Handle, ...]
+    ) -> Handle:
+        """The convolution with features last, of a moved input; its result is moved back."""
+        labels, order = moved.attrs.dim_labels, instruction.attrs.dim_labels
+        lhs, rhs = operands
+        lhs = builder.transpose(lhs, [order.input.index(name) for name in labels.input])
+        if self.may_expand(moved):
+            found = self.expand(builder, moved, (lhs, rhs))
+        else:
+            found = builder.op("convolution", (lhs, rhs), moved.attrs, shape=moved.shape)
+        return builder.transpose(found, [labels.output.index(name) for name in order.output])
 
 
 def _stays_in_phases(product: HloInstruction) -> bool:

@@ -28,7 +28,7 @@ _SMALLEST_SIZE = 4
 in tiles, 5 in a loop."""
 
 _FEW_BYTES = 1 << 18
-"""Arrays up to this, as weights are, have tiles of side 8, which compile 3 ms sooner: [256,256] takes 10.3 us of one
+"""Arrays up to this, as weights are, have tiles of side 8, which compile 1 ms sooner: [256,256] takes 10.3 us of one
 core so and 8.4 with 16, [100,300] 4.6 and 6.1.
 """
 
@@ -201,9 +201,7 @@ class _TransposeEmitter:
             fb.prefetch(fb.gep(self._type, source, number * down + _TILES_AHEAD * side))
             if self._asks_for_targets:
                 fb.prefetch(fb.gep(self._type, target, number * across + side), write=True)
-        # LLVM finds instructions for falling blocks of 32 bits in 10 instead of 16 ms, 4096x4096 take 5 % less time.
-        # 1000x1024 of 16 bits, in the caches, would take 31 % more.
-        lines = exchanged(fb, loaded, falling=self._streams and self._type.bits == 32)
+        lines = exchanged(fb, loaded)
         addresses = [fb.gep(self._type, target, number * across) if number else target for number in range(side)]
         if self._streams:
             # Lines that are a multiple of their size apart are aligned alike.

@@ -29,6 +29,9 @@ from xlalite.hlo.types.window import WindowDimension
 
 Totals = tuple[Element, ...]
 
+_FEW_ZEROS = 4
+"""Features of a group up to which what padding gives is spelt out; few tiles see any."""
+
 
 class Tile:
     """Emits the sums of some neighbours, a vector each.
@@ -363,7 +366,7 @@ class Tile:
 
         if feature is not None:
             return products(feature, totals, known)
-        if self._plan.inputs > 2 * SPELT_OUT:
+        if self._plan.inputs > (_FEW_ZEROS if is_padding else 2 * SPELT_OUT):
             with self._entry.fb.carried_loop(0, self._plan.inputs, 1, flatten(totals)) as loop:
                 loop.yield_(*flatten(products(Affine(loop.index), unflatten(loop.values, totals), {})))
             return unflatten(loop.results, totals)

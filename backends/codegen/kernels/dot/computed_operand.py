@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, IndexMath, Position
@@ -28,6 +28,9 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.traversal import reachable
 from xlalite.passes.analysis.cost_analysis import CostAnalysis
 from xlalite.passes.fusion.fusible import is_immediate, why_not_fusible
+
+_FEW_VECTORS = 2
+"""Vectors of a line that are spelt out."""
 
 Range: TypeAlias = "tuple[Scalar, Scalar]"
 """The first one, and how many."""
@@ -104,22 +107,31 @@ class ComputedOperand:
         fb, math = self._entry.fb, Scalars(self._entry.fb)
         along, across = (rows, terms) if self._is_along_rows else (terms, rows)
         lanes = min(lane_count(fb.module, self._body, line), self._lanes)
-        with math.steps(across[1], 1) as number, math.steps(along[1], lanes) as start:
-            is_whole = isinstance(along[1], int) and along[1] % lanes == 0
-            mask = None if is_whole or lanes == 1 else lanes_below(fb, start, along[1], lanes)
-            places = (
-                Affine(math.add(along[0], start), 1 if lanes > 1 else 0),
-                Affine(math.add(across[0], number)),
-            )
-            row, term = places if self._is_along_rows else places[::-1]
-            emitter = self._entry.emitter(lanes, mask, self._known)
-            element = emitter.vector(self._operand, self._index(emitter.math, Affine(product), row, term))
-            assert isinstance(element, Value), "products of complex numbers are others"
-            stored = to_memory(fb, self._operand.shape.dtype, element)
-            if self._numbers.word == 1:
-                stored = self._numbers.take(fb, self._operand.shape.dtype, stored)
-            place = math.add(math.multiply(number, line), start)
-            fb.store(stored, math.address(stored.type.scalar, target, place), stored.type.scalar.size_bytes)
+        with math.steps(across[1], 1) as number:
+            for start in self._starts(along[1], lanes):
+                is_whole = isinstance(along[1], int) and along[1] % lanes == 0
+                mask = None if is_whole or lanes == 1 else lanes_below(fb, start, along[1], lanes)
+                places = (
+                    Affine(math.add(along[0], start), 1 if lanes > 1 else 0),
+                    Affine(math.add(across[0], number)),
+                )
+                row, term = places if self._is_along_rows else places[::-1]
+                emitter = self._entry.emitter(lanes, mask, self._known)
+                element = emitter.vector(self._operand, self._index(emitter.math, Affine(product), row, term))
+                assert isinstance(element, Value), "products of complex numbers are others"
+                stored = to_memory(fb, self._operand.shape.dtype, element)
+                if self._numbers.word == 1:
+                    stored = self._numbers.take(fb, self._operand.shape.dtype, stored)
+                place = math.add(math.multiply(number, line), start)
+                fb.store(stored, math.address(stored.type.scalar, target, place), stored.type.scalar.size_bytes)
+
+    def _starts(self, extent: Scalar, lanes: int) -> Iterator[Scalar]:
+        """Where vectors begin: a few are spelt out, others are a loop."""
+        if isinstance(extent, int) and extent <= _FEW_VECTORS * lanes:
+            yield from range(0, extent, lanes)
+            return
+        with Scalars(self._entry.fb).steps(extent, lanes) as start:
+            yield start
 
     def _index(self, math: IndexMath, product: Position, row: Position, term: Position) -> tuple[Position, ...]:
         dims = self._operand.shape.dims

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 
 from xlalite.backends.codegen.arrays.types import representation
-from xlalite.backends.codegen.kernels.dot.computed_operand import ComputedOperand, is_computed_operand
+from xlalite.backends.codegen.kernels.dot.computed_operand import is_computed_operand
 from xlalite.backends.codegen.kernels.dot.exactness import Exactness
 from xlalite.backends.codegen.kernels.dot.finish import Area
 from xlalite.backends.codegen.kernels.dot.layout import arguments_of, tile_place
@@ -61,6 +61,7 @@ class Driver:
         math: Scalars,
         callee: Callable[[Function], Value],
         finish: Callable[[Area, Value], None] | None,
+        computing: Sequence[Function | None] = (None, None),
     ) -> None:
         """Begins.
 
@@ -71,6 +72,7 @@ class Driver:
             math: How that function knows sizes.
             callee: Where it finds a function.
             finish: Emits what makes results of the sums of an area; None if they need nothing but to be converted.
+            computing: Functions that compute a part of an operand where it would be packed, of those in no memory.
         """
         self._module = module
         self._entry = entry
@@ -85,16 +87,11 @@ class Driver:
         self._lhs, self._rhs = (
             zero(PTR) if is_computed_operand(one) else entry.inputs[one.attrs.number].pointer for _, one in operands
         )
-        self._computed_lhs, self._computed_rhs = (
-            ComputedOperand(entry, product.body, product.dot, number, plan.numbers, plan.lanes)
-            if is_computed_operand(one)
-            else None
-            for number, one in operands
-        )
+        computing_lhs, computing_rhs = computing[:: -1 if plan.view.exchanged else 1]
         self._finish = finish or self._convert
         self._tiles = TileChoice(module, entry.fb, math, callee, plan, product.layout)
-        self._packs_lhs = PartPacker(module, entry.fb, math, callee, plan, self._place)
-        self._packs_rhs = PartPacker(module, entry.fb, math, callee, plan, self._rhs_place)
+        self._packs_lhs = PartPacker(module, entry.fb, math, callee, plan, self._place, computing_lhs)
+        self._packs_rhs = PartPacker(module, entry.fb, math, callee, plan, self._rhs_place, computing_rhs)
         self._exactness = Exactness(module, entry.fb, math, callee, plan, product.layout)
         self._scratch: Value | None = None
         self._rhs_scratch: Value | None = None
@@ -268,21 +265,20 @@ class Driver:
             with self._where_rhs_is_new(area, start, is_new[1]):
                 self._pack_rhs(piece, start, depth)
         if plan.packs_lhs:
-            source = piece.lhs if self._computed_lhs is None else partial(self._computed_lhs.compute, area.product)
+            rows = piece.first_row, area.height
             with self._where(is_new[0], is_always=is_lhs_new):
-                self._packs_lhs.pack(layout.lhs, source, (piece.first_row, area.height), (start, depth))
+                self._packs_lhs.pack(layout.lhs, piece.lhs, rows, (start, depth), area.product)
         elif layout.lhs.least_offset is not None:
             with self._where(is_new[0], is_always=is_lhs_new):
                 place = self._place(layout.lhs.least_offset)
                 self._exactness.scan(piece, piece.first_row, start, depth, place)
 
     def _pack_rhs(self, piece: Piece, start: Scalar, depth: Scalar) -> None:
-        area, computed = piece.area, self._computed_rhs
+        area = piece.area
         if self._plan.holds_rhs:
             self._seek_rhs(piece, start)
-        source = piece.rhs if computed is None else partial(computed.compute, area.product)
         width = most_strip_columns(self._math, self._plan, piece.unit) if self._plan.in_strips else area.width
-        self._packs_rhs.pack(self._layout.rhs, source, (area.column, width), (start, depth))
+        self._packs_rhs.pack(self._layout.rhs, piece.rhs, (area.column, width), (start, depth), area.product)
 
     def _seek_rhs(self, piece: Piece, start: Scalar) -> None:
         """Turns to what is packed of a right operand from a term on."""

@@ -12,10 +12,16 @@ Long sums with few results are divided, too: each part has sums of its own, whic
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from xlalite.backends.codegen.kernels.ahead import Ahead
-from xlalite.backends.codegen.kernels.dot.computed_operand import computed_operands, computing_cycles, why_not_computed
+from xlalite.backends.codegen.kernels.dot.computed_operand import (
+    computed_operands,
+    computing_cycles,
+    is_computed_operand,
+    why_not_computed,
+)
+from xlalite.backends.codegen.kernels.dot.computing import computing_function
 from xlalite.backends.codegen.kernels.dot.driver import Driver
 from xlalite.backends.codegen.kernels.dot.finish import Area, Finisher
 from xlalite.backends.codegen.kernels.dot.layout import LONG_TILE, DotLayout, layout_of
@@ -28,7 +34,7 @@ from xlalite.backends.codegen.kernels.dot.shared_tiles import announce_tiles, wi
 from xlalite.backends.codegen.kernels.dot.view import view_of
 from xlalite.backends.codegen.kernels.estimate import Work, bytes_read
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
-from xlalite.backends.codegen.kernels.kernel_entry import enter_kernel, open_kernel
+from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, enter_kernel, open_kernel
 from xlalite.backends.codegen.kernels.scalars import Scalars, TableScalars
 from xlalite.backends.codegen.kernels.throughput import (
     DOT_BYTES_PER_NS,
@@ -48,6 +54,9 @@ from xlalite.passes.analysis.matrix_products import is_matrix_product
 from xlalite.passes.fusion.kernel_shape import KernelShape, results_of
 from xlalite.passes.fusion.read_steps import FEW
 
+_TYPES, _KINDS = (PTR, I64, I64), ("noalias readonly", "", "")
+"""The parameters of a kernel."""
+
 _LONG_CALL_STEPS = 512
 """Multiply-adds of vectors from which on loops around tiles take longer to optimise than that ever gains."""
 
@@ -64,9 +73,6 @@ _GATHERED = frozenset(
 
 _STACK_BYTES = 64 << 10
 """Scratch memory up to this lies on the stack."""
-
-_FAR_BYTES = 256
-"""How far ahead arrays are fetched that operands are computed of, a few columns of each row at a time."""
 
 
 def plan_dot_kernel(request: KernelRequest, shape: KernelShape, *, in_blocks: bool = False) -> DotKernel | Declined:
@@ -247,12 +253,12 @@ class DotKernel(Kernel):
             return False
         is_image_in_runs = plan.depth_units > 1 and not plan.view.lhs.depth.is_single
         is_long = plan.unit_depth >= (_LONG_PIECE if is_image_in_runs else LONG_TILE) or plan.in_steps
-        return is_long and plan.extent > 0 and not computed_operands(self.dot)
+        return is_long and plan.extent > 0
 
     @property
     def _only_calls(self) -> bool:
         """Whether nothing is computed outside of tiles and functions that pack, but the sums of parts."""
-        return results_of(self.request.body) == (self.dot,) and not computed_operands(self.dot)
+        return results_of(self.request.body) == (self.dot,)
 
     @property
     def _tile_steps(self) -> int:
@@ -269,15 +275,34 @@ class DotKernel(Kernel):
         kernel = replace(self, layout=with_shared_tiles(module, self.plan, self.layout))
         return kernel._call_of_driver(module, name) if self._is_long else kernel._loops(module, name)
 
+    def emit_phase(self, module: ModuleBuilder) -> Function:
+        """The same of a phase: a function that stands in a module of its own, which LLVM begins with at once."""
+        kernel = replace(self, layout=with_shared_tiles(module, self.plan, self.layout))
+
+        def build(fb: FunctionBuilder) -> None:
+            def callee(function: Function) -> Value:
+                return fb.module.declare(function.name, function.return_type, function.parameter_types)
+
+            kernel._write_loops(module, enter_kernel(fb, self.request), callee, None)
+
+        return module.shared_function(None, "dot_phase", VOID, _TYPES, _KINDS, build)
+
     def _loops(self, module: ModuleBuilder, name: str) -> Function:
         """Loops that are for this product alone."""
-        ahead = Ahead(_FAR_BYTES if computed_operands(self.dot) else 0)
-        entry = open_kernel(module, name, self.request, ahead=ahead)
-        finisher = None
-        if self.plan.view.rows is None:
-            finisher = Finisher(entry, self.request.body, self.dot, self.plan, self.layout)
-        is_finished_by_calls = finisher is not None and finisher.only_calls and not computed_operands(self.dot)
-        only_calls = self._only_calls or is_finished_by_calls
+        entry = open_kernel(module, name, self.request)
+        finisher = Finisher(entry, self.request.body, self.dot, self.plan, self.layout)
+        self._write_loops(module, entry, lambda function: function, finisher, self._computing(module, name))
+        return entry.function
+
+    def _write_loops(
+        self,
+        module: ModuleBuilder,
+        entry: KernelEntry,
+        callee: Callable[[Function], Value],
+        finisher: Finisher | None,
+        computing: Sequence[Function | None] = (None, None),
+    ) -> None:
+        only_calls = self._only_calls or (finisher is not None and finisher.only_calls)
         # Of loops around calls there is little to make, of which LLVM would make places that do not fit into registers;
         # those that add the sums of parts are written in vectors.
         entry.fb.is_as_written = only_calls
@@ -286,9 +311,8 @@ class DotKernel(Kernel):
             entry.fb.only_calls()
         if self.plan.extent:
             finish = None if finisher is None else finisher.finish
-            Driver(module, entry, self._product, Scalars(entry.fb), lambda function: function, finish).emit()
+            Driver(module, entry, self._product, Scalars(entry.fb), callee, finish, computing).emit()
         entry.fb.ret()
-        return entry.function
 
     @property
     def _product(self) -> Product:
@@ -299,6 +323,7 @@ class DotKernel(Kernel):
         functions: list[Function] = []
         numbers: list[int] = []
         finishing = None if self._only_calls else self._finishing(module, name)
+        computing = self._computing(module, name)
 
         def build(fb: FunctionBuilder) -> None:
             _, _, _, sizes, places = fb.parameters
@@ -315,13 +340,13 @@ class DotKernel(Kernel):
             fb.only_calls()
             math = TableScalars(fb, sizes)
             entry = enter_kernel(fb, self.request)
-            Driver(module, entry, self._product, math, callee, None if finishing is None else finish).emit()
+            Driver(module, entry, self._product, math, callee, None if finishing is None else finish, computing).emit()
             numbers.extend(math.numbers)
             fb.ret()
 
-        types, kinds = (PTR, I64, I64, PTR, PTR), ("noalias readonly", "", "", "noalias readonly", "noalias readonly")
+        types, kinds = (*_TYPES, PTR, PTR), (*_KINDS, "noalias readonly", "noalias readonly")
         driver = module.shared_function(None, "dot_driver", VOID, types, kinds, build)
-        fb = module.function(name, VOID, types[:3], linkage="hidden")
+        fb = module.function(name, VOID, _TYPES, linkage="hidden")
         fb.only_calls()
         places = fb.alloca(PTR, len(functions), align=8)
         for number, function in enumerate(functions):
@@ -330,6 +355,15 @@ class DotKernel(Kernel):
         fb.call(driver, *fb.parameters, table, places)
         fb.ret()
         return fb.function
+
+    def _computing(self, module: ModuleBuilder, name: str) -> list[Function | None]:
+        """Functions that compute operands where they would be packed, of those that are in no memory."""
+        return [
+            computing_function(module, module.unique_name(f"{name}.operand"), self.request, self._product, number)
+            if is_computed_operand(operand)
+            else None
+            for number, operand in enumerate(memory_of(self.dot))
+        ]
 
     def _finishing(self, module: ModuleBuilder, name: str) -> Function:
         """A function that computes results from sums: `void finish(ptr args, i64..., ptr sums)`, with an `Area`."""

@@ -217,12 +217,15 @@ def tile_of(plan: DotPlan, layout: DotLayout, rows: int, columns: int, *, packs_
 
 
 def widened_tile_of(plan: DotPlan, layout: DotLayout, columns: int) -> Tile:
-    """The tile of so many columns, and of all numbers of rows, for numbers that words are not right for."""
+    """The tile of so many columns, and of all numbers of rows, for numbers that words are not right for.
+
+    Lines of a packed operand are as long behind the last column: beside registers of matrices one tile is for all.
+    """
     if not plan.numbers.in_matrices:
         return _outer_tile(plan, layout, plan.rows, columns)
     from xlalite.backends.codegen.kernels.dot.widened_matrix_tile import WidenedMatrixTile
 
-    return _matrix_tile(WidenedMatrixTile, plan, columns, _WIDENED_ROWS)
+    return _matrix_tile(WidenedMatrixTile, plan, plan.columns, _WIDENED_ROWS)
 
 
 def _matrix_tile(kind: type[MatrixTile], plan: DotPlan, columns: int, rows: int) -> MatrixTile:

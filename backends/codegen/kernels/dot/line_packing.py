@@ -9,7 +9,7 @@ from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.kernels.dot.packing import Strip
 from xlalite.backends.codegen.kernels.dot.word_packing import SQUARE, WordPacker
 from xlalite.backends.codegen.kernels.dot.words import MATRIX
-from xlalite.backends.codegen.kernels.lane_exchange import exchanged
+from xlalite.backends.codegen.kernels.lane_exchange import exchanged, fenced
 from xlalite.backends.codegen.llvm import I32, Value, vector, zero
 
 
@@ -88,7 +88,7 @@ class LinePacker(WordPacker):
                     mask = fb.and_(below, fb.splat(fb.icmp("slt", position, length), lanes))
                     place = fb.gep(memory, source, fb.add(origin, self._y_offset(position)))
                     stored.append(fb.masked_load(wide, place, mask, zero(wide), self._align))
-                lines.append(self._words(stored))
+                lines.append(fenced(fb, self._words(stored)))
             turned = exchanged(fb, lines)
             # Lanes behind the last x have its line, before it has it.
             for lane in reversed(range(lanes)):

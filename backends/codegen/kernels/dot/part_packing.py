@@ -11,7 +11,7 @@ from xlalite.backends.codegen.kernels.dot.layout import OperandLayout
 from xlalite.backends.codegen.kernels.dot.packers import pack
 from xlalite.backends.codegen.kernels.dot.packing import TERMS_AT_ONCE, WORDS_AT_ONCE
 from xlalite.backends.codegen.kernels.scalars import Scalar
-from xlalite.backends.codegen.llvm import I32, Value, constant
+from xlalite.backends.codegen.llvm import I32, VOID, Function, Value, constant
 from xlalite.hlo.records import dataclass
 
 
@@ -21,14 +21,22 @@ class PartPacker(DriverPart):
 
     Attributes:
         place: Gives the address of an offset in the scratch memory.
+        computing: The function that computes parts instead, if there is one.
     """
 
     place: Callable[[int], Value]
+    computing: Function | None = None
 
-    def pack(self, operand: OperandLayout, source: Value | ComputePart, outer: Range, depth: Range) -> None:
+    def pack(
+        self, operand: OperandLayout, source: Value | ComputePart, outer: Range, depth: Range, product: Scalar = 0
+    ) -> None:
         """Packs a part of an operand, whose product begins at an address or which is computed, into its place."""
         fb, math, packing = self.fb, self.math, operand.packing
         assert packing is not None, "the caller asked"
+        if self.computing is not None:
+            given = map(math.value, (product, *outer, *depth))
+            fb.call_pointer(self.callee(self.computing), VOID, (fb.parameters[0], *given, self.place(0)))
+            return
         target = self.place(operand.offset)
         (first, extent), (term, terms) = outer, depth
         if operand.least_offset is not None:

@@ -131,7 +131,7 @@ class PhasesKernel(Kernel):
         alike: dict[tuple[DotPlan, DotLayout], list[PhaseProduct]] = {}
         for one in self.products:
             alike.setdefault((one.kernel.plan, one.kernel.layout), []).append(one)
-        functions = [group[0].kernel.emit(module, module.unique_name(f"{name}.phase")) for group in alike.values()]
+        functions = [group[0].kernel.emit_phase(module) for group in alike.values()]
         fb = module.function(
             name, VOID, (PTR, I64, I64), parameter_attributes=("noalias readonly", "", ""), linkage="hidden"
         )

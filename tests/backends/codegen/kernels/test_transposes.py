@@ -8,7 +8,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.backends.codegen.llvm import TargetInfo
+from xlalite.hlo import parse
 
 NUMPY = {
     "pred": np.bool_,
@@ -100,3 +102,19 @@ ENTRY e { x = f32[1,64,700] parameter(0)
         num_threads=2,
     )
     assert "extent=1," not in "".join(map(str, executable.decisions()))
+
+
+@pytest.mark.parametrize("dtype", ["s8", "bf16", "f32", "f64"])
+def test_llvm_sees_no_two_rounds_of_shuffles_at_once(dtype: str) -> None:
+    # It would try to join them, which takes it longer than all else.
+    ir = (
+        get_backend("cpu")
+        .compile_to(
+            "llvm-before-optimizations", parse(transpose((300, 400), (1, 0), dtype)), CompileOptions(num_threads=1)
+        )
+        .text
+    )
+    shuffles = re.findall(r"(%\S+) = shufflevector <[^>]*> (%\d+), <[^>]*> (%\d+)", ir)
+    assert len(shuffles) > 8
+    found = {result for result, _, _ in shuffles}
+    assert not found & {operand for _, *operands in shuffles for operand in operands}

@@ -58,6 +58,24 @@ def test_products_share_functions_for_what_fills_no_tile() -> None:
     assert shared_modules(product(1, 1000, 3000)) == shared_modules(product(1, 1100, 2900))
 
 
+def test_loops_around_products_of_computed_operands_are_shared() -> None:
+    def scaled(m: int, k: int, n: int) -> str:
+        return f"""HloModule m
+ENTRY e {{
+  x = f32[{m},{k}] parameter(0)
+  y = s8[{k},{n}] parameter(1)
+  s = f32[{n}] parameter(2)
+  w = f32[{k},{n}] convert(y)
+  b = f32[{k},{n}] broadcast(s), dimensions={{1}}
+  m = f32[{k},{n}] multiply(w, b)
+  ROOT d = f32[{m},{n}] dot(x, m), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+}}"""
+
+    drivers = {module for module in shared_modules(scaled(64, 1024, 1000)) if "dot_driver" in module}
+    assert drivers
+    assert drivers <= shared_modules(scaled(64, 1000, 1128))
+
+
 def test_loops_around_calls_are_compiled_as_written_also_where_parts_are_added() -> None:
     for text in product(8, 100_000, 7), product(64, 100, 48):
         ir = get_backend("cpu").compile_to("llvm-before-optimizations", parse(text), CompileOptions(num_threads=2)).text
