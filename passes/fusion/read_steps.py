@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.dot import DotAttrs, free_dimensions
-from xlalite.hlo.ops.gathering import GatherAttrs
 from xlalite.passes.fusion.seams import Line, Lines, operand_lines
+
+if TYPE_CHECKING:
+    from xlalite.hlo.ops.gathering import GatherAttrs
 
 FEW = 4
 """Terms that a vector loop computes one after the other, and elements of a line that it computes side by side."""
