@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xlalite.backends.codegen.arrays.types import round_result
-from xlalite.backends.codegen.elements.elements import ElementRule
+from xlalite.backends.codegen.arrays.index import Index
+from xlalite.backends.codegen.arrays.types import Element, round_result
+from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
 from xlalite.backends.codegen.elements.elementwise import RealRule, real_rule
 from xlalite.backends.codegen.elements.registers import Registers
 from xlalite.backends.codegen.llvm import FunctionBuilder, Value, constant, zero
 from xlalite.backends.codegen.math import emit_math
+from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.dtype import DType
 
 
@@ -96,7 +98,6 @@ _WRAPS = ("abs", "negate", "not", "popcnt", "count-leading-zeros")
 _ROUNDED: dict[str, RealRule] = {
     name: _math(name)
     for name in (
-        "exponential",
         "exponential-minus-one",
         "log",
         "log-plus-one",
@@ -119,7 +120,18 @@ _ROUNDED: dict[str, RealRule] = {
     )
 } | {"sqrt": lambda fb, dtype, xs: fb.sqrt(xs[0])}
 
+_EXPONENTIAL, _EXPONENTIAL_BELOW = (real_rule(_math(name)) for name in ("exponential", "exponential-below"))
+
+
+def _exponential(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
+    """Most numbers less the largest of their row, as in a softmax, are not far below it."""
+    x = instruction.operand(0)
+    is_below = x.opcode == "subtract" and x.operand(1).opcode == "broadcast"
+    return (_EXPONENTIAL_BELOW if is_below else _EXPONENTIAL)(emitter, instruction, index)
+
+
 ELEMENT_RULES: dict[str, ElementRule] = {
+    "exponential": _exponential,
     **{name: real_rule(compute, exact=name not in _WRAPS) for name, compute in _EXACT.items()},
     **{name: real_rule(compute) for name, compute in _ROUNDED.items()},
 }

@@ -125,6 +125,19 @@ def scale_by_power_of_two(fb: FunctionBuilder, x: Value, exponent: Value) -> Val
     return fb.fmul(once, power_of_two(fb, fb.sub(number, half), format_))
 
 
+def scale_with_denormals(fb: FunctionBuilder, x: Value, exponent: Value, is_denormal: Value) -> Value:
+    """The same by AVX-512, where some results are known to be too small to be normal and none is rounded below 0.
+
+    Those are counted in the least number there is: 2**mantissa_bits plus so many has their bits, rounded once.
+    """
+    format_ = format_of(x)
+    digits = format_.mantissa_bits
+    steps = fb.select(is_denormal, fb.fadd(exponent, float(format_.bias - 1 + digits)), exponent)
+    scaled = scale_by_power_of_two(fb, x, steps)
+    counted = fb.sub(bits_of(fb, fb.fadd(scaled, 2.0**digits)), (format_.bias + digits) << digits)
+    return fb.select(is_denormal, float_of(fb, counted, format_), scaled)
+
+
 def has_avx512(fb: FunctionBuilder) -> bool:
     """Whether the AVX-512 instructions on exponents and mantissas exist for all vector widths."""
     return fb.module.target.has("avx512f") and fb.module.target.has("avx512vl")

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
-from numerics.functions import LONG, MP, REAL
+from numerics import functions
+from numerics.functions import LONG, MP
 
 from xlalite.backends.codegen.math import MATH_FUNCTIONS
 
+REAL = functions.REAL | {"exponential-below": functions.REAL["exponential"]}
 UNARY = [name for name, function in MATH_FUNCTIONS.items() if function.arity == 1]
 BINARY = [name for name, function in MATH_FUNCTIONS.items() if function.arity == 2]
 
@@ -77,6 +79,13 @@ def test_single_is_within_two_ulp(apply_math, ulp_distance, rng, name, target):
     with np.errstate(all="ignore"):
         expected = REAL[name].extended(x.astype(np.longdouble)).astype(np.float32)
     assert ulp_distance(apply_math(name, x, target=target), expected).max() <= 2
+
+
+@pytest.mark.parametrize(("dtype", "low", "high"), [(np.float32, -106, -86), (np.float64, -747, -707)])
+def test_exponentials_too_small_to_be_normal_are_rounded_once(apply_math, dtype, low, high):
+    """Counted in least numbers, they are what arithmetic gives."""
+    x = np.linspace(low, high, 40_001).astype(dtype)
+    np.testing.assert_array_equal(apply_math("exponential", x), apply_math("exponential-below", x))
 
 
 @pytest.mark.parametrize("target", ["avx2", "baseline"])
