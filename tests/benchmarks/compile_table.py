@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
+from zlib import crc32
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -132,11 +133,11 @@ def _programs(word: str) -> Iterator[tuple[str, xl.hlo.HloModule]]:
 
 
 def _sample(word: str, count: int) -> Iterator[tuple[str, xl.hlo.HloModule]]:
+    """Spread over all; a workload more changes one of the sample at most."""
     wanted = [each for each in workloads() if word in each.name]
-    # Those between make up for those that have none.
-    step = max(1, len(wanted) // (count or 1))
-    spread = (each for first in range(step) for each in wanted[first::step])
-    return islice((found for each in spread if (found := _program(each)) is not None), count)
+    spread = sorted(wanted, key=lambda each: crc32(each.name.encode()))
+    found = dict(islice((program for each in spread if (program := _program(each)) is not None), count))
+    return ((each.name, found[each.name]) for each in wanted if each.name in found)
 
 
 def _program(workload: Workload) -> tuple[str, xl.hlo.HloModule] | None:
