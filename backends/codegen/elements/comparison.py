@@ -24,7 +24,7 @@ def _compare(emitter: ElementEmitter, instruction: HloInstruction, index: Index)
     assert isinstance(lhs, Value), "both operands have one element type"
     assert isinstance(rhs, Value), "both operands have one element type"
     if dtype.is_floating and instruction.attrs.type is not ComparisonType.TOTALORDER:
-        lhs, rhs = emitter.halves(instruction, (lhs, rhs)) or (lhs, rhs)
+        lhs, rhs = emitter.as_f16(instruction, (lhs, rhs)) or (lhs, rhs)
         return fb.fcmp(_FLOAT_PREDICATES[direction], lhs, rhs)
     if dtype.is_floating:
         if dtype is DType.F16:  # an f32 has lost whether NaN is quiet

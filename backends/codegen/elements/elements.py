@@ -29,19 +29,19 @@ ElementSource: TypeAlias = "Callable[[ElementEmitter, Index], Element]"
 ElementRule: TypeAlias = "Callable[[ElementEmitter, HloInstruction, Index], Element]"
 
 
-_IN_HALVES = frozenset(
+_OF_F16 = frozenset(
     ("abs", "add", "clamp", "compare", "maximum", "minimum", "multiply", "negate", "select", "sign", "subtract")
 )
 
 
-def has_in_halves(target: TargetInfo, instruction: HloInstruction) -> bool:
-    """Whether the machine has an operation on f16, which gives the very results that f32 has, rounded.
+def computes_f16(target: TargetInfo, instruction: HloInstruction) -> bool:
+    """Whether the machine has an operation on f16 itself, which gives the very results that f32 has, rounded.
 
     f32 has two digits more than twice those of f16 (Figueroa, "When is double rounding innocuous?", 1995). Quotients
     and roots take longer so than in f32.
     """
-    is_of_halves = instruction.opcode in _IN_HALVES and instruction.operands[-1].shape.dtype is DType.F16
-    return is_of_halves and target.has("avx512fp16") and target.has("avx512vl")
+    is_of_f16 = instruction.opcode in _OF_F16 and instruction.operands[-1].shape.dtype is DType.F16
+    return is_of_f16 and target.has("avx512fp16") and target.has("avx512vl")
 
 
 class ElementEmitter:
@@ -123,9 +123,9 @@ class ElementEmitter:
             return value
         return round_result(self.fb, dtype, value)
 
-    def halves(self, instruction: HloInstruction, values: Sequence[Value]) -> tuple[Value, ...]:
+    def as_f16(self, instruction: HloInstruction, values: Sequence[Value]) -> tuple[Value, ...]:
         """Operands of f16 in 16 bits, if the machine has the operation and results are of their type; else none."""
-        if not self.rounds or not has_in_halves(self.fb.module.target, instruction):
+        if not self.rounds or not computes_f16(self.fb.module.target, instruction):
             return ()
         from xlalite.backends.codegen.arrays.narrow_floats import half_of
 

@@ -45,7 +45,7 @@ def real_rule(compute: RealRule, *, exact: bool = False) -> ElementRule:
                 emitter.fb, dtype, tuple(e for e in elements if isinstance(e, tuple))
             )
         registers = tuple(e for e in elements if isinstance(e, Value))
-        halves = emitter.halves(instruction, registers)
+        halves = emitter.as_f16(instruction, registers)
         if halves:
             with emitter.fb.contraction(False):
                 return emitter.value_of_half(compute(emitter.fb, dtype, halves))

@@ -28,7 +28,7 @@ def _clamp(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -
     assert isinstance(value, Value), "complex numbers have no order"
     assert isinstance(high, Value), "complex numbers have no order"
     fb, dtype = emitter.fb, instruction.shape.dtype
-    halves = emitter.halves(instruction, (low, value, high))
+    halves = emitter.as_f16(instruction, (low, value, high))
     low, value, high = halves or (low, value, high)
     result = minimum(fb, dtype, (maximum(fb, dtype, (value, low)), high))
     return emitter.value_of_half(result) if halves else result

@@ -120,14 +120,16 @@ _ROUNDED: dict[str, RealRule] = {
     )
 } | {"sqrt": lambda fb, dtype, xs: fb.sqrt(xs[0])}
 
-_EXPONENTIAL, _EXPONENTIAL_BELOW = (real_rule(_math(name)) for name in ("exponential", "exponential-below"))
+_EXPONENTIAL, _EXPONENTIAL_FEW_DENORMALS = (
+    real_rule(_math(name)) for name in ("exponential", "exponential-few-denormals")
+)
 
 
 def _exponential(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
     """Most numbers less the largest of their row, as in a softmax, are not far below it."""
     x = instruction.operand(0)
     is_below = x.opcode == "subtract" and x.operand(1).opcode == "broadcast"
-    return (_EXPONENTIAL_BELOW if is_below else _EXPONENTIAL)(emitter, instruction, index)
+    return (_EXPONENTIAL_FEW_DENORMALS if is_below else _EXPONENTIAL)(emitter, instruction, index)
 
 
 ELEMENT_RULES: dict[str, ElementRule] = {

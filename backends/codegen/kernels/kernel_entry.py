@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.arrays.types import representation
-from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSource, has_in_halves
+from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSource, computes_f16
 from xlalite.backends.codegen.elements.rules import ELEMENT_RULES
 from xlalite.backends.codegen.kernels.ahead import NOT_AHEAD, Ahead
 from xlalite.backends.codegen.kernels.kernel import KernelRequest
@@ -163,4 +163,4 @@ def lane_count(module: ModuleBuilder, body: HloComputation, extent: int) -> int:
 
 def _stays(instruction: HloInstruction, target: TargetInfo) -> bool:
     is_moved = instruction.op.has(Trait.DATA_MOVEMENT) or instruction.opcode in ("parameter", "tuple")
-    return is_moved or has_in_halves(target, instruction)
+    return is_moved or computes_f16(target, instruction)

@@ -30,7 +30,8 @@ _MOST_INSTRUCTIONS = 40
 _MOST_OF_LARGE = 320
 _LARGE = 1 << 14
 """The same where there are so many elements: softmax of [100000,3] f32 takes 109 instead of 838 us, the gradient of a
-conversion of colours, [4,128,128,3] in bf16, 0.9 ms instead of 5.8 (and 17 ms more to compile)."""
+conversion of colours, [4,128,128,3] in bf16, 0.47 ms instead of 3.1 (and 17 ms more to compile).
+"""
 
 _ALONG_LINES = frozenset(["parameter", "constant", "broadcast", "copy", "tuple"])
 
@@ -54,7 +55,7 @@ def takes_few(body: HloComputation, dims: Sequence[int], dimension: int, count: 
 
 
 def _length(body: HloComputation, lines: int, count: int) -> int:
-    """About how many simple instructions there are; those of a line's elements are `count`, those of lines are one."""
+    """About how many simple instructions there are; what each element of a line needs counts `count` times."""
     return sum(
         length * (count if any(one.element_count > lines for one in _shapes(instruction)) else 1)
         for instruction in body.instructions

@@ -76,13 +76,13 @@ def emit_exp(fb: FunctionBuilder, x: Value) -> Value:
     """
     type_ = x.type.scalar
     if not has_avx512(fb):
-        return emit_exp_below(fb, x)
+        return emit_exp_few_denormals(fb, x)
     low, high = EXP_RANGE[type_]
     found, n = _exp_parts(fb, at_least(fb, at_most(fb, x, high), low))
     return scale_with_denormals(fb, found, n, fb.fcmp("olt", x, _EXP_DENORMAL[type_]))
 
 
-def emit_exp_below(fb: FunctionBuilder, x: Value) -> Value:
+def emit_exp_few_denormals(fb: FunctionBuilder, x: Value) -> Value:
     """e**x where results that are too small to be normal are few."""
     return exp_up_to(fb, at_most(fb, x, EXP_RANGE[x.type.scalar][1]))
 

@@ -126,9 +126,11 @@ def scale_by_power_of_two(fb: FunctionBuilder, x: Value, exponent: Value) -> Val
 
 
 def scale_with_denormals(fb: FunctionBuilder, x: Value, exponent: Value, is_denormal: Value) -> Value:
-    """The same by AVX-512, where some results are known to be too small to be normal and none is rounded below 0.
+    """The same by AVX-512, where it is known which results are too small to be normal.
 
-    Those are counted in the least number there is: 2**mantissa_bits plus so many has their bits, rounded once.
+    The exponent may lie a few below that of the least number there is.
+
+    Such results are counted in that number: 2**mantissa_bits plus so many has their bits, rounded once.
     """
     format_ = format_of(x)
     digits = format_.mantissa_bits

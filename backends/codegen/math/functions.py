@@ -35,7 +35,7 @@ class MathFunction:
 
 MATH_FUNCTIONS: dict[str, MathFunction] = {
     "exponential": MathFunction(".exponential:emit_exp", inlined=(F32, F64)),
-    "exponential-below": MathFunction(".exponential:emit_exp_below", inlined=(F32, F64)),
+    "exponential-few-denormals": MathFunction(".exponential:emit_exp_few_denormals", inlined=(F32, F64)),
     "exponential-minus-one": MathFunction(".exponential:emit_expm1"),
     "log": MathFunction(".logarithm:emit_log"),
     "log-plus-one": MathFunction(".logarithm:emit_log1p"),
