@@ -161,9 +161,10 @@ def elementwise_of_transposes(instruction: HloInstruction) -> RuleResult:
 
 
 def _first(instruction: HloInstruction, opcode: str) -> HloInstruction | None:
-    """The first operand of an operation that is no broadcast scalar constant."""
+    """The first operand of an operation that has its sizes and is no broadcast scalar constant."""
     for operand in instruction.operands:
-        if operand.opcode == opcode and splat_literal(operand) is None:
+        has_sizes = operand.shape.dims == instruction.shape.dims  # unlike a scalar that chooses between arrays
+        if operand.opcode == opcode and has_sizes and splat_literal(operand) is None:
             return operand
     return None
 

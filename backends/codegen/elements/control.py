@@ -123,6 +123,7 @@ def _applied(
         inside.leaves[parameter] = tuple(argument)
     else:
         inside.sources[parameter] = always(argument[0])
+    inside.prepare(computation, [computation.root])
     return _leaves(inside, computation.root)
 
 

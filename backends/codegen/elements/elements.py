@@ -18,6 +18,7 @@ from xlalite.backends.codegen.errors import UnsupportedOperationError
 from xlalite.backends.codegen.llvm import FunctionBuilder, TargetInfo, Value
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.ir.traversal import dependencies_first
 from xlalite.hlo.types.dtype import DType
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ ElementSource: TypeAlias = "Callable[[ElementEmitter, Index], Element]"
 
 ElementRule: TypeAlias = "Callable[[ElementEmitter, HloInstruction, Index], Element]"
 
+_DEEP = 64
+"""Instructions of a function from which on operands are emitted before rules ask for them: Python nests 1000 calls."""
 
 _OF_F16 = frozenset(
     ("abs", "add", "clamp", "compare", "maximum", "minimum", "multiply", "negate", "select", "sign", "subtract")
@@ -187,7 +190,15 @@ class ElementEmitter:
         emitter.rounds = rounds
         if results is None:
             results = computation.root.operands if computation.root.shape.is_tuple else (computation.root,)
+        emitter.prepare(computation, results)
         return tuple(emitter.element(result, ()) for result in results)
+
+    def prepare(self, computation: HloComputation, results: Sequence[HloInstruction]) -> None:
+        """Emits the scalars that results need, operands first, if they are so many that rules would nest too deep."""
+        if len(computation) > _DEEP:
+            for each in dependencies_first(results):
+                if each.shape.is_array and each.shape.rank == 0:
+                    self.element(each, ())
 
     def _twin(
         self, lanes: int, sources: Mapping[HloInstruction, ElementSource], mask: Value | None, rounds: bool

@@ -81,3 +81,18 @@ def test_channels_of_normalised_groups(transform: Any, channel: int, operation: 
 def test_a_normalisation_of_groups_is_one_kernel() -> None:
     executable = xl.compile(parse(normalised(32, "multiply(x, spread)")))
     assert [d.verdict for d in executable.decisions() if d.decided_by == "kernel planner"] == ["row"]
+
+
+@pytest.mark.parametrize("scalar", ["reshape(p)", "transpose(q), dimensions={}", "broadcast(q), dimensions={}"])
+def test_a_scalar_that_chooses_between_arrays_says_nothing_of_sizes(transform: Any, scalar: str) -> None:
+    text = f"""HloModule m
+ENTRY e {{
+  p = pred[1] parameter(0)
+  q = pred[] parameter(1)
+  c = pred[] {scalar}
+  one = f32[] constant(1)
+  two = f32[] constant(2)
+  ones = f32[2,3] broadcast(one), dimensions={{}}
+  twos = f32[2,3] broadcast(two), dimensions={{}}
+  ROOT s = f32[2,3] select(c, ones, twos) }}"""
+    assert transform(ReshapeMover(), text).module.entry_computation.root.opcode in ("select", "broadcast")

@@ -1,0 +1,218 @@
+"""Compares everything that jax has with us: `python tests/benchmarks/scan.py [WORD...] [--dtype T] [--gradient]`.
+
+Whatever public function of jax accepts one to three arrays is a program: jax lowers it, both compile it, results are
+compared, both are timed in turns. `--batched` maps it over a further dimension, `--gradient` takes the gradient of the
+sum of squares of what it gives. Printed are the functions that are behind `--behind` of jax's speed, slowest first,
+those whose results differ, and those that we refuse: the other benchmarks say how quick chosen programs are, this one
+what nobody had thought of.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.harness import OWN, has, leaves, measure
+
+import xlalite as xl
+from xlalite.hlo.types.dtype import DType
+
+ROOMS = (
+    "jax.lax",
+    "jax.nn",
+    "jax.numpy",
+    "jax.numpy.fft",
+    "jax.numpy.linalg",
+    "jax.scipy.linalg",
+    "jax.scipy.signal",
+    "jax.scipy.special",
+    *(f"jax.scipy.stats.{name}" for name in ("beta", "cauchy", "gamma", "laplace", "norm", "poisson", "t")),
+)
+"""Where functions are looked for; of those that several have, the first."""
+
+TOLERANCES = {"bf16": 5e-2, "f16": 1e-2, "f32": 1e-3, "c64": 1e-3}
+"""Largest difference of results in units of the largest element; 1e-9 for the others."""
+
+AMBIGUOUS = ("eig", "hessenberg", "lstsq", "poly", "qr", "schur", "sqrtm", "svd", "polar")
+"""Beginnings of the last parts of names of functions that may have several results; only times are compared."""
+
+MOST_ARRAYS = 3
+_LONG = 64
+"""Megabytes of results from which on a function makes something else of arrays than others do."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What became of a function.
+
+    Attributes:
+        name: The function, with the number of its arrays.
+        own: Seconds of our call; 0 if there is none.
+        jax: Seconds of that of jax.
+        problem: Why there is no call, or how results differ.
+    """
+
+    name: str
+    own: float = 0.0
+    jax: float = 0.0
+    problem: str = ""
+
+    @property
+    def speed(self) -> float:
+        """How many times as quick ours is."""
+        return self.jax / self.own if self.own else 0.0
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Gives 1 if anything is refused or differs."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("words", nargs="*", help="look only at functions whose names contain one of them")
+    parser.add_argument("--dtype", default="f32", help="element type of all arrays")
+    parser.add_argument("--shape", default="200,200", help="sizes of all arrays")
+    parser.add_argument("--gradient", action="store_true", help="gradients by the first array")
+    parser.add_argument("--batched", action="store_true", help="map over a first dimension of 8")
+    parser.add_argument("--seconds", type=float, default=0.1, help="time for each function")
+    parser.add_argument("--behind", type=float, default=1.0, help="speed beside jax below which a function is shown")
+    chosen = parser.parse_args(given)
+    if not has("jax"):
+        print("jax is not installed")
+        return 0
+    import jax
+
+    jax.config.update("jax_enable_x64", DType(chosen.dtype).numpy.itemsize >= 8)
+    shape = tuple(int(size) for size in chosen.shape.split(","))
+    findings: list[Finding] = []
+    for name, function, count in functions(shape, chosen.dtype, chosen.words):
+        if chosen.batched:
+            function, arrays = jax.vmap(function), arrays_of((8, *shape), chosen.dtype, count)
+        else:
+            arrays = arrays_of(shape, chosen.dtype, count)
+        if chosen.gradient:
+            function = gradient_of(function)
+        finding = compared(f"{name} of {count}", function, arrays, chosen.dtype, chosen.seconds)
+        if finding is not None:
+            findings.append(finding)
+            if finding.problem or finding.speed < chosen.behind:
+                print(f"{finding.name:44} {finding.problem or f'{finding.speed:.2f} of jax'}", flush=True)
+    shown = sorted((each for each in findings if each.own), key=lambda each: each.speed)
+    print(f"\n{len(findings)} functions, {sum(each.speed < 1 for each in shown)} of {len(shown)} behind jax:")
+    for each in shown:
+        if each.speed < chosen.behind:
+            print(f"{each.speed:7.2f} {1e6 * each.own:10.1f} us {1e6 * each.jax:10.1f} us  {each.name}")
+    return int(any(each.problem for each in findings))
+
+
+def functions(
+    shape: tuple[int, ...], dtype: str, words: Sequence[str] = ()
+) -> Iterator[tuple[str, Callable[..., Any], int]]:
+    """(name, function, number of arrays) of all that accept so many arrays of a shape, and of no fewer."""
+    import jax
+
+    known: set[int] = set()
+    for room in ROOMS:
+        module = importlib.import_module(room)
+        for name in sorted(vars(module)):
+            function, full = getattr(module, name), f"{room.removeprefix('jax.')}.{name}"
+            is_of_jax = callable(function) and str(getattr(function, "__module__", "")).startswith("jax")
+            if name.startswith("_") or not is_of_jax or isinstance(function, type) or id(function) in known:
+                continue
+            known.add(id(function))
+            if words and not any(word in full for word in words):
+                continue
+            for count in range(1, MOST_ARRAYS + 1):
+                arrays = [jax.ShapeDtypeStruct(shape, DType(dtype).numpy)] * count
+                if _bytes_of_results(function, arrays) is not None:
+                    yield full, function, count
+                    break
+
+
+def arrays_of(shape: tuple[int, ...], dtype: str, count: int) -> list[np.ndarray]:
+    """Numbers between 0 and 1, where most functions are defined; of integers, small positive ones."""
+    rng, numpy_type = np.random.default_rng(0), DType(dtype).numpy
+    if DType(dtype).is_integral or dtype == "pred":
+        return [rng.integers(1, 2 if dtype == "pred" else 8, shape).astype(numpy_type) for _ in range(count)]
+    return [(0.05 + 0.9 * rng.random(shape)).astype(numpy_type) for _ in range(count)]
+
+
+def gradient_of(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The gradient, by the first array, of half of the sum of squares of what a function gives in floating point."""
+    import jax
+
+    def total(*arrays: Any) -> Any:
+        results = [each for each in jax.tree.leaves(function(*arrays)) if jax.numpy.issubdtype(each.dtype, np.inexact)]
+        wide = [abs(each.astype(jax.numpy.promote_types(each.dtype, np.float32))) for each in results]
+        return 0.5 * sum(((each * each).sum() for each in wide), jax.numpy.float32(0))
+
+    return jax.grad(total)
+
+
+def compared(
+    name: str, function: Callable[..., Any], arrays: Sequence[np.ndarray], dtype: str, seconds: float
+) -> Finding | None:
+    """Both beside each other; None if jax cannot."""
+    import jax
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            lowered = jax.jit(function, keep_unused=True).lower(*arrays)
+            compiled, devices = lowered.compile(), [jax.device_put(each) for each in arrays]
+            jax.block_until_ready(compiled(*devices))
+        except Exception:
+            return None
+        try:
+            own = xl.compile(xl.hlo.parse(lowered.as_text()))
+            calls = {
+                OWN: lambda: own(*arrays),
+                "jax": lambda: jax.tree.leaves(jax.block_until_ready(compiled(*devices))),
+            }
+            is_clear = not name.rsplit(".", 1)[1].startswith(AMBIGUOUS)
+            results = [leaves(call()) for call in calls.values()] if is_clear else [[], []]
+            problem = difference(*results, TOLERANCES.get(dtype, 1e-9))
+        except Exception as refusal:  # whatever it is, the others are looked at, too
+            problem = f"{type(refusal).__name__}: {' '.join(str(refusal).split())[:140]}"
+        if problem:
+            return Finding(name, problem=problem)
+        times = measure(calls, seconds)
+    return Finding(name, times[OWN].best, times["jax"].best)
+
+
+def difference(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray], tolerance: float) -> str:
+    """How results differ, in words; nothing if they do not."""
+    for number, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+        with np.errstate(invalid="ignore"):
+            apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0, np.abs(a - b))
+            scale = np.max(np.abs(b), where=np.isfinite(b), initial=1e-30)
+        if not (largest := np.max(apart, initial=0)) <= tolerance * scale:
+            return f"result {number} differs by {largest:.3g}, largest element {scale:.3g}"
+    return ""
+
+
+def _bytes_of_results(function: Callable[..., Any], arrays: Sequence[Any]) -> int | None:
+    """How large the results are; None if the function does not accept the arrays, or gives no arrays."""
+    import jax
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            results = jax.tree.leaves(jax.eval_shape(function, *arrays))
+        except Exception:
+            return None
+    if not results or not all(isinstance(each, jax.ShapeDtypeStruct) for each in results):
+        return None
+    total = sum(each.size * each.dtype.itemsize for each in results)
+    return total if total <= _LONG << 20 else None
+
+
+if __name__ == "__main__":
+    sys.exit(main())
