@@ -40,9 +40,6 @@ ROOMS = (
 )
 """Where functions are looked for; of those that several have, the first."""
 
-TOLERANCES = {"bf16": 5e-2, "f16": 1e-2, "f32": 1e-3, "c64": 1e-3}
-"""Largest difference of results in units of the largest element; 1e-9 for the others."""
-
 AMBIGUOUS = ("eig", "hessenberg", "lstsq", "poly", "qr", "schur", "sqrtm", "svd", "polar")
 """Beginnings of the last parts of names of functions that may have several results; only times are compared."""
 
@@ -99,7 +96,7 @@ def main(given: Sequence[str] | None = None) -> int:
             arrays = arrays_of(shape, chosen.dtype, count)
         if chosen.gradient:
             function = gradient_of(function)
-        finding = compared(f"{name} of {count}", function, arrays, chosen.dtype, chosen.seconds)
+        finding = compared(f"{name} of {count}", function, arrays, chosen.seconds)
         if finding is not None:
             findings.append(finding)
             if finding.problem or finding.speed < chosen.behind:
@@ -156,9 +153,7 @@ def gradient_of(function: Callable[..., Any]) -> Callable[..., Any]:
     return jax.grad(total)
 
 
-def compared(
-    name: str, function: Callable[..., Any], arrays: Sequence[np.ndarray], dtype: str, seconds: float
-) -> Finding | None:
+def compared(name: str, function: Callable[..., Any], arrays: Sequence[np.ndarray], seconds: float) -> Finding | None:
     """Both beside each other; None if jax cannot."""
     import jax
 
@@ -177,8 +172,11 @@ def compared(
                 "jax": lambda: jax.tree.leaves(jax.block_until_ready(compiled(*devices))),
             }
             is_clear = not name.rsplit(".", 1)[1].startswith(AMBIGUOUS)
-            results = [leaves(call()) for call in calls.values()] if is_clear else [[], []]
-            problem = difference(*results, TOLERANCES.get(dtype, 1e-9))
+            theirs = calls["jax"]()
+            precisions = [
+                float(jax.numpy.finfo(each.dtype).eps) if each.dtype.kind in "fcV" else 0.0 for each in theirs
+            ]
+            problem = difference(leaves(calls[OWN]()), leaves(theirs), precisions) if is_clear else ""
         except Exception as refusal:  # whatever it is, the others are looked at, too
             problem = f"{type(refusal).__name__}: {' '.join(str(refusal).split())[:140]}"
         if problem:
@@ -187,13 +185,13 @@ def compared(
     return Finding(name, times[OWN].best, times["jax"].best)
 
 
-def difference(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray], tolerance: float) -> str:
-    """How results differ, in words; nothing if they do not."""
-    for number, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+def difference(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray], precisions: Sequence[float]) -> str:
+    """How results differ by more than half of the digits of their types, in words; nothing if they do not."""
+    for number, (a, b, precision) in enumerate(zip(ours, theirs, precisions, strict=True)):
         with np.errstate(invalid="ignore"):
             apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0, np.abs(a - b))
             scale = np.max(np.abs(b), where=np.isfinite(b), initial=1e-30)
-        if not (largest := np.max(apart, initial=0)) <= tolerance * scale:
+        if not (largest := np.max(apart, initial=0)) <= precision**0.5 * scale:
             return f"result {number} differs by {largest:.3g}, largest element {scale:.3g}"
     return ""
 

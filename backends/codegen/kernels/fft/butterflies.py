@@ -1,4 +1,4 @@
-"""Transforms of 2 to 8 numbers in registers, complex numbers being pairs of them."""
+"""Transforms of a few numbers in registers, complex numbers being pairs of them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def multiply(fb: FunctionBuilder, a: Complex, b: Complex) -> Complex:
 
 
 def butterfly(fb: FunctionBuilder, elements: Sequence[Complex]) -> list[Complex]:
-    """`result[k] = sum over j of elements[j] * exp(-2 pi i j k / n)`, n one of 2, 3, 4, 5, 7, 8."""
+    """`result[k] = sum over j of elements[j] * exp(-2 pi i j k / n)`, n one of 2, 4, 8 or odd."""
     return _BUTTERFLIES.get(len(elements), _odd)(fb, elements)
 
 
