@@ -13,7 +13,7 @@ import argparse
 import importlib
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -185,7 +185,7 @@ def compared(name: str, function: Callable[..., Any], arrays: Sequence[np.ndarra
     return Finding(name, times[OWN].best, times["jax"].best)
 
 
-def difference(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray], precisions: Sequence[float]) -> str:
+def difference(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray], precisions: Iterable[float]) -> str:
     """How results differ by more than half of the digits of their types, in words; nothing if they do not."""
     for number, (a, b, precision) in enumerate(zip(ours, theirs, precisions, strict=True)):
         with np.errstate(invalid="ignore"):
@@ -194,6 +194,12 @@ def difference(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray], precisi
         if not (largest := np.max(apart, initial=0)) <= precision**0.5 * scale:
             return f"result {number} differs by {largest:.3g}, largest element {scale:.3g}"
     return ""
+
+
+def _precision(array: Any) -> float:
+    import jax
+
+    return float(jax.numpy.finfo(array.dtype).eps) if jax.numpy.issubdtype(array.dtype, np.inexact) else 0.0
 
 
 def _bytes_of_results(function: Callable[..., Any], arrays: Sequence[Any]) -> int | None:

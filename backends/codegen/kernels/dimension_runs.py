@@ -16,6 +16,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.types.window import WindowDimension
 from xlalite.passes.analysis.accumulation import accumulated_dimension
+from xlalite.passes.fusion.kernel_shape import results_of
 
 if TYPE_CHECKING:
     from xlalite.hlo.ops.dot import DotAttrs
@@ -34,6 +35,8 @@ def find_boundaries(body: HloComputation) -> Boundaries:
     boundaries = Boundaries()
     for instruction in body.post_order():
         _RELATIONS.get(instruction.opcode, _relate_by_traits)(boundaries, instruction)
+        if instruction.opcode == "reduce":
+            _relate_results(boundaries, instruction, results_of(body))
     return boundaries
 
 
@@ -126,6 +129,15 @@ def _relate_reduce(boundaries: Boundaries, instruction: HloInstruction) -> None:
     for other in others:
         for dimension in range(1, first.shape.rank):
             boundaries.tie(first, dimension, other, dimension)
+
+
+def _relate_results(boundaries: Boundaries, reduce: HloInstruction, results: Sequence[HloInstruction]) -> None:
+    """What a kernel of rows gives of the size of its rows is walked at the index of what it reduces, too."""
+    operand = reduce.operand(0)
+    for result in results:
+        if result.shape.is_array and result.shape.dims == operand.shape.dims:
+            for dimension in range(1, operand.shape.rank):
+                boundaries.tie(operand, dimension, result, dimension)
 
 
 def _relate_embedding(

@@ -43,6 +43,11 @@ def in_a_loop(x: Any) -> Any:
     return xl.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, centred(y)), (0, x))[1]
 
 
+def lines_against_lines(x: Any) -> Any:
+    together = x[:, :8, None] + x[:, None, 8:16]
+    return np.where(together.max((1, 2))[:, None, None] > 1, x.reshape(-1, 8, 8), 0)
+
+
 def stencils(x: Any) -> Any:
     for _ in range(8):
         x = x[:-1] + x[1:]
@@ -81,6 +86,7 @@ PROGRAMS: dict[str, Program] = {
     "to and fro": lambda x: (x + (x + x.sum(0)).sum(1, keepdims=True)).sum(0),
     "maxima": lambda x: (x - (x * x.max(0)).max(0)).max(0),
     "a long chain on one row": spread_chain,
+    "lines against lines": lines_against_lines,
     "stencil of stencils": stencils,
     "in a loop": in_a_loop,
 }
