@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xlalite.hlo.building.construct import binary, splat_like, unary
+from xlalite.hlo.building.construct import binary, broadcast, concatenate, scalar, splat_like, unary
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.passes.rewriting.patterns import (
     is_ieee,
@@ -15,6 +15,9 @@ from xlalite.passes.rewriting.patterns import (
     used_once,
 )
 from xlalite.passes.rewriting.rewrite import Declined, RewriteRule, RuleResult
+
+_FEWEST_PADDED = 3
+"""Arrays with zeros around them that are worth a concatenation in the place of their sum."""
 
 
 def constant_to_the_right(instruction: HloInstruction) -> RuleResult:
@@ -54,6 +57,62 @@ def add_negated(instruction: HloInstruction) -> RuleResult:
     if lhs.opcode == "negate":
         return binary("subtract", rhs, lhs.operand(0))
     return None
+
+
+def add_padded(instruction: HloInstruction) -> RuleResult:
+    """pad(A, 0) + pad(B, 0) + ... + C = (concatenate(A, B, ...) + 0) + C where none of at least three lies over another.
+
+    So are gradients of parts of an array that are taken one by one, each of which would walk through all of it.
+    """
+    terms = _terms(instruction)
+    if len(terms) < _FEWEST_PADDED or (used_once(instruction) and instruction.users[0].opcode == "add"):
+        return None
+    places = {term: place for term in terms if (place := _place_among_zeros(term)) is not None}
+    others = [term for term in terms if term not in places]
+    axes = {axis for axis, _ in places.values()}
+    if len(places) < _FEWEST_PADDED or len(others) > 1 or len(axes) > 1:
+        return None
+    (axis,), dims, end = axes, instruction.shape.dims, 0
+    pieces: list[HloInstruction] = []
+    for term, (_, start) in sorted(places.items(), key=lambda one: one[1][1]):
+        if start < end:
+            return None
+        pieces += [_zeros(instruction, axis, start - end), term.operand(0)]
+        end = start + term.operand(0).shape.dims[axis]
+    pieces.append(_zeros(instruction, axis, dims[axis] - end))
+    # Of -0 the other terms make 0.
+    found = binary(
+        "add", concatenate([one for one in pieces if one.shape.dims[axis]], axis), splat_like(0, instruction)
+    )
+    return binary("add", found, others[0]) if others else found
+
+
+def _terms(total: HloInstruction) -> list[HloInstruction]:
+    """What a sum adds up; its parts are sums of which nobody else needs anything."""
+    found, waiting = [], [total]
+    while waiting:
+        one = waiting.pop()
+        if one.opcode == "add" and (one is total or used_once(one)):
+            waiting.extend(reversed(one.operands))
+        else:
+            found.append(one)
+    return found
+
+
+def _place_among_zeros(term: HloInstruction) -> tuple[int, int] | None:
+    """The dimension along which an array has zeros around it, and where it begins; None if it is no such array."""
+    if term.opcode != "pad" or not used_once(term) or not is_splat_of(term.operand(1), 0.0):
+        return None
+    padded = [axis for axis, amounts in enumerate(term.attrs.padding) if any(amounts)]
+    if len(padded) != 1:
+        return None
+    low, high, interior = term.attrs.padding[padded[0]]
+    return (padded[0], low) if low >= 0 and high >= 0 and not interior else None
+
+
+def _zeros(like: HloInstruction, axis: int, size: int) -> HloInstruction:
+    dims = like.shape.dims
+    return broadcast(scalar(0, like.shape.dtype), (*dims[:axis], size, *dims[axis + 1 :]))
 
 
 def add_common_factor(instruction: HloInstruction) -> RuleResult:
@@ -163,6 +222,7 @@ RULES: tuple[RewriteRule, ...] = (
     RewriteRule("add", add_constants),
     RewriteRule("add", add_negated),
     RewriteRule("add", add_common_factor),
+    RewriteRule("add", add_padded),
     RewriteRule("subtract", subtract_zero),
     RewriteRule("subtract", subtract_itself),
     RewriteRule("subtract", subtract_constant),

@@ -77,6 +77,16 @@ class Values:
     def pad(self, value: Handle, filler: Handle, *padding: tuple[int, int, int]) -> Handle:
         return self.b.op("pad", (value, filler), PadAttrs(padding))
 
+    def rows(self, value: Handle, count: int, *starts: int, filler: Number = 0.0) -> Handle:
+        """The sum of pieces of so many rows, which begin at some places of 7 and have others around them."""
+        zero = self.num(filler, value.dtype)
+        pieces = [self.b.op(name, (value,)) for name in ("abs", "negate", "sign", "abs")]
+        padded = [
+            self.pad(piece, zero, (start, 7 - count - start, 0), (0, 0, 0))
+            for piece, start in zip(pieces, starts, strict=False)
+        ]
+        return sum(padded[1:], padded[0])
+
     def cv(self, value: Handle, dtype: DType) -> Handle:
         return self.b.op("convert", (value,), shape=Shape.array(dtype, value.dims))
 
@@ -214,6 +224,13 @@ CASES = (
     Case("add_constants", lambda v: (v.i + 3) + HIGH, lambda v: (v.x + 3.0) + 4.0),
     Case("add_negated", lambda v: v.x + -v.y, lambda v: v.x + v.op("abs", v.y)),
     Case("add_common_factor", lambda v: v.i * v.j + v.cv(v.u, S32) * v.j, lambda v: v.x * v.y + v.x * v.y * v.y),
+    Case("add_padded", lambda v: v.rows(v.x, 2, 3, 0, 5), lambda v: v.rows(v.x, 2, 3, 0, 4)),
+    Case("add_padded", lambda v: v.rows(v.i, 2, 0, 2, 4), lambda v: v.rows(v.x, 2, 0, 2, 4, filler=-0.0)),
+    Case(
+        "add_padded",
+        lambda v: v.rows(v.x, 2, 4, 2, 0) + v.bc(v.v, (7, 3), 1),
+        lambda v: v.rows(v.x, 2, 4, 2, 0) + v.bc(v.v, (7, 3), 1) + v.bc(v.cv(v.k, F32), (7, 3)),
+    ),
     Case("subtract_zero", lambda v: v.x - v.full(0.0, v.x), lambda v: v.x - v.full(-0.0, v.x)),
     Case("subtract_itself", lambda v: v.i - v.i, lambda v: v.x - v.x),
     Case("subtract_constant", lambda v: v.i - 5, lambda v: v.x - 5.0),
