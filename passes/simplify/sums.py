@@ -60,7 +60,7 @@ def add_negated(instruction: HloInstruction) -> RuleResult:
 
 
 def add_padded(instruction: HloInstruction) -> RuleResult:
-    """pad(A, 0) + pad(B, 0) + ... + C = (concatenate(A, B, ...) + 0) + C where none of at least three lies over another.
+    """pad(A, 0) + pad(B, 0) + ... + C = (concatenate(A, B, ...) + 0) + C where none of three or more overlap.
 
     So are gradients of parts of an array that are taken one by one, each of which would walk through all of it.
     """
