@@ -3,15 +3,17 @@
 Whatever public function of jax accepts one to three arrays is a program: jax lowers it, both compile it, results are
 compared, both are timed in turns. `--batched` maps it over a further dimension, `--gradient` takes the gradient of the
 sum of squares of what it gives. Printed are the functions that are behind `--behind` of jax's speed, slowest first,
-those whose results differ, and those that we refuse: the other benchmarks say how quick chosen programs are, this one
-what nobody had thought of.
+those whose results differ, those that we refuse, and those that take longer to compile: the other benchmarks say how
+quick chosen programs are, this one what nobody had thought of.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -49,25 +51,41 @@ _LONG = 64
 
 
 @dataclass(frozen=True)
+class Race:
+    """What both needed for the same.
+
+    Attributes:
+        own: Our seconds.
+        jax: Those of jax.
+    """
+
+    own: float
+    jax: float
+
+    @property
+    def speed(self) -> float:
+        """How many times as quick we are."""
+        return self.jax / self.own
+
+    def __str__(self) -> str:
+        return f"{self.speed:7.2f} {1e6 * self.own:10.1f} us {1e6 * self.jax:10.1f} us"
+
+
+@dataclass(frozen=True)
 class Finding:
     """What became of a function.
 
     Attributes:
         name: The function, with the number of its arrays.
-        own: Seconds of our call; 0 if there is none.
-        jax: Seconds of that of jax.
+        call: The time of a call; None if there is a problem.
+        compilation: The time of the compilation, likewise.
         problem: Why there is no call, or how results differ.
     """
 
     name: str
-    own: float = 0.0
-    jax: float = 0.0
+    call: Race | None = None
+    compilation: Race | None = None
     problem: str = ""
-
-    @property
-    def speed(self) -> float:
-        """How many times as quick ours is."""
-        return self.jax / self.own if self.own else 0.0
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -86,26 +104,31 @@ def main(given: Sequence[str] | None = None) -> int:
         return 0
     import jax
 
+    os.environ["XLALITE_CACHE"] = "0"
     jax.config.update("jax_enable_x64", DType(chosen.dtype).numpy.itemsize >= 8)
     shape = tuple(int(size) for size in chosen.shape.split(","))
     findings: list[Finding] = []
+    # The first compilation of a process imports both compilers.
+    compared("", jax.nn.softmax, arrays_of((8, 8), "f32", 1), 0.0)
     for name, function, count in functions(shape, chosen.dtype, chosen.words):
-        if chosen.batched:
-            function, arrays = jax.vmap(function), arrays_of((8, *shape), chosen.dtype, count)
-        else:
-            arrays = arrays_of(shape, chosen.dtype, count)
-        if chosen.gradient:
-            function = gradient_of(function)
-        finding = compared(f"{name} of {count}", function, arrays, chosen.seconds)
+        program = jax.vmap(function) if chosen.batched else function
+        arrays = arrays_of((8, *shape) if chosen.batched else shape, chosen.dtype, count)
+        finding = compared(
+            f"{name} of {count}", gradient_of(program) if chosen.gradient else program, arrays, chosen.seconds
+        )
         if finding is not None:
             findings.append(finding)
-            if finding.problem or finding.speed < chosen.behind:
-                print(f"{finding.name:44} {finding.problem or f'{finding.speed:.2f} of jax'}", flush=True)
-    shown = sorted((each for each in findings if each.own), key=lambda each: each.speed)
-    print(f"\n{len(findings)} functions, {sum(each.speed < 1 for each in shown)} of {len(shown)} behind jax:")
-    for each in shown:
-        if each.speed < chosen.behind:
-            print(f"{each.speed:7.2f} {1e6 * each.own:10.1f} us {1e6 * each.jax:10.1f} us  {each.name}")
+            if finding.problem:
+                print(f"{finding.name:44} {finding.problem}", flush=True)
+    races = [(each.name, each.call, each.compilation) for each in findings if each.call and each.compilation]
+    for title, found in (
+        ("are behind jax", [(call, name) for name, call, _ in races]),
+        ("take longer to compile", [(compilation, name) for name, _, compilation in races]),
+    ):
+        print(f"\n{sum(race.speed < 1 for race, _ in found)} of {len(found)} functions {title}:")
+        for race, name in sorted(found, key=lambda one: one[0].speed):
+            if race.speed < chosen.behind:
+                print(race, name)
     return int(any(each.problem for each in findings))
 
 
@@ -127,8 +150,7 @@ def functions(
             if words and not any(word in full for word in words):
                 continue
             for count in range(1, MOST_ARRAYS + 1):
-                arrays = [jax.ShapeDtypeStruct(shape, DType(dtype).numpy)] * count
-                if _bytes_of_results(function, arrays) is not None:
+                if _accepts(function, [jax.ShapeDtypeStruct(shape, DType(dtype).numpy)] * count):
                     yield full, function, count
                     break
 
@@ -161,28 +183,24 @@ def compared(name: str, function: Callable[..., Any], arrays: Sequence[np.ndarra
         warnings.simplefilter("ignore")
         try:
             lowered = jax.jit(function, keep_unused=True).lower(*arrays)
-            compiled, devices = lowered.compile(), [jax.device_put(each) for each in arrays]
-            jax.block_until_ready(compiled(*devices))
+            compiled, their_compilation = _timed(lowered.compile)
+            devices = [jax.device_put(each) for each in arrays]
+            theirs = jax.tree.leaves(jax.block_until_ready(compiled(*devices)))
         except Exception:
             return None
         try:
-            own = xl.compile(xl.hlo.parse(lowered.as_text()))
-            calls = {
-                OWN: lambda: own(*arrays),
-                "jax": lambda: jax.tree.leaves(jax.block_until_ready(compiled(*devices))),
-            }
-            is_clear = not name.rsplit(".", 1)[1].startswith(AMBIGUOUS)
-            theirs = calls["jax"]()
-            precisions = [
-                float(jax.numpy.finfo(each.dtype).eps) if each.dtype.kind in "fcV" else 0.0 for each in theirs
-            ]
-            problem = difference(leaves(calls[OWN]()), leaves(theirs), precisions) if is_clear else ""
+            module = xl.hlo.parse(lowered.as_text())
+            own, own_compilation = _timed(lambda: xl.compile(module))
+            ours = leaves(own(*arrays))
         except Exception as refusal:  # whatever it is, the others are looked at, too
-            problem = f"{type(refusal).__name__}: {' '.join(str(refusal).split())[:140]}"
+            return Finding(name, problem=f"{type(refusal).__name__}: {' '.join(str(refusal).split())[:140]}")
+        is_clear = not name.rsplit(".", 1)[1].startswith(AMBIGUOUS)
+        problem = difference(ours, leaves(theirs), map(_precision, theirs)) if is_clear else ""
         if problem:
             return Finding(name, problem=problem)
+        calls = {OWN: lambda: own(*arrays), "jax": lambda: jax.block_until_ready(compiled(*devices))}
         times = measure(calls, seconds)
-    return Finding(name, times[OWN].best, times["jax"].best)
+    return Finding(name, Race(times[OWN].best, times["jax"].best), Race(own_compilation, their_compilation))
 
 
 def difference(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray], precisions: Iterable[float]) -> str:
@@ -196,14 +214,19 @@ def difference(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray], precisi
     return ""
 
 
+def _timed(make: Callable[[], Any]) -> tuple[Any, float]:
+    start = time.perf_counter()
+    return make(), time.perf_counter() - start
+
+
 def _precision(array: Any) -> float:
     import jax
 
     return float(jax.numpy.finfo(array.dtype).eps) if jax.numpy.issubdtype(array.dtype, np.inexact) else 0.0
 
 
-def _bytes_of_results(function: Callable[..., Any], arrays: Sequence[Any]) -> int | None:
-    """How large the results are; None if the function does not accept the arrays, or gives no arrays."""
+def _accepts(function: Callable[..., Any], arrays: Sequence[Any]) -> bool:
+    """Whether a function makes arrays of arrays, and none that are far larger."""
     import jax
 
     with warnings.catch_warnings():
@@ -211,11 +234,10 @@ def _bytes_of_results(function: Callable[..., Any], arrays: Sequence[Any]) -> in
         try:
             results = jax.tree.leaves(jax.eval_shape(function, *arrays))
         except Exception:
-            return None
+            return False
     if not results or not all(isinstance(each, jax.ShapeDtypeStruct) for each in results):
-        return None
-    total = sum(each.size * each.dtype.itemsize for each in results)
-    return total if total <= _LONG << 20 else None
+        return False
+    return sum(each.size * each.dtype.itemsize for each in results) <= _LONG << 20
 
 
 if __name__ == "__main__":
