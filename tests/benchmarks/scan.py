@@ -109,7 +109,7 @@ def main(given: Sequence[str] | None = None) -> int:
     shape = tuple(int(size) for size in chosen.shape.split(","))
     findings: list[Finding] = []
     # The first compilation of a process imports both compilers.
-    compared("", jax.nn.softmax, arrays_of((8, 8), "f32", 1), 0.0)
+    compared("nn.softmax", jax.nn.softmax, arrays_of((8, 8), "f32", 1), 0.0)
     for name, function, count in functions(shape, chosen.dtype, chosen.words):
         program = jax.vmap(function) if chosen.batched else function
         arrays = arrays_of((8, *shape) if chosen.batched else shape, chosen.dtype, count)
