@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import TypeAlias
 
-from xlalite.backends.codegen.llvm import I32, I64, PTR, FunctionBuilder, Type, Value, constant
+from xlalite.backends.codegen.llvm import I8, I32, I64, PTR, FunctionBuilder, Type, Value, constant
 from xlalite.hlo.records import dataclass
 
 
@@ -148,19 +148,53 @@ class IndexMath:
         return self._nsw("add", total, constant(I64, base.constant)) if base.constant else total
 
     def address(self, element: Type, pointer: Value, base: Base) -> Value:
-        """The address of an element: what changes in the innermost loop only, and a number, are added last."""
+        """The address of an element: what changes in the innermost loop only, and a number, are added last.
+
+        Multiples of numbers that are held are steps from the first address of those that only differ in them.
+        """
         if isinstance(base, int):
             return self.fb.gep(element, pointer, base) if base else pointer
         if isinstance(base, Value):
             return self._moved(element, pointer, base)
         innermost, terms = self.fb.innermost, self._aged(base.terms)
-        for part in ([term for term in terms if term[0] < innermost], [term for term in terms if term[0] >= innermost]):
-            if part:
-                pointer = self._moved(element, pointer, self._total(part))
+        early, late, held = (
+            [term for term in terms if 0 <= term[0] < innermost],
+            [term for term in terms if term[0] >= innermost],
+            [term for term in terms if term[0] < 0],
+        )
+        if early:
+            pointer = self._moved(element, pointer, self._total(early))
+        offset = self._total(late) if late else None
+        counts = {one.text: (one, count) for _, one, count in held}
+        firsts = self.fb.block.firsts.setdefault((pointer.text, offset and offset.text), counts)
+        if firsts:
+            total = self._total([(-1, one, count) for one, count in firsts.values()])
+            pointer = self._moved(element, pointer, total)
+        if offset is not None:
+            pointer = self._moved(element, pointer, offset)
+        for name, (one, count) in {**firsts, **counts}.items():
+            steps = count * (name in counts) - (firsts[name][1] if name in firsts else 0)
+            if steps:
+                pointer = self._stepped(element, pointer, one, steps)
         if base.constant:
             text = f"getelementptr {element.text}, ptr {pointer.text}, i64 {base.constant}"
             pointer = self.fb.placed(PTR, text, pointer)
         return pointer
+
+    def _stepped(self, element: Type, pointer: Value, held: Value, count: int) -> Value:
+        """So many steps behind a pointer, or before it, few instructions from what the block has of the same."""
+        step = self._nsw("mul", held, constant(I64, element.size_bytes if count > 0 else -element.size_bytes))
+        known = self.fb.block.steps.setdefault((pointer.text, step.text), {0: pointer})
+
+        def place(distance: int) -> Value:
+            if distance not in known:
+                # By a multiple that addresses have room for.
+                power = min(distance.bit_length() - 1, 3)
+                multiple = self.fb.shl(step, power) if power else step
+                known[distance] = self.fb.gep(I8, place(distance - (1 << power)), multiple)
+            return known[distance]
+
+        return place(abs(count))
 
     def _moved(self, element: Type, pointer: Value, offset: Value) -> Value:
         text = f"getelementptr {element.text}, ptr {pointer.text}, i64 {offset.text}"
@@ -246,13 +280,22 @@ class IndexMath:
             return Affine(self.fb.urem(self.scalar(a.base), divisor), a.step, (0, divisor - 1), spacing)
         return Lanes(self._narrowed(a, divisor, self.fb.urem))
 
-    def linear(self, index: Index, strides: Sequence[int]) -> Position:
+    def linear(self, index: Index, strides: Sequence[Value | int]) -> Position:
         """The offset of an index in an array with the given strides, in elements."""
         offset: Position = ZERO
         for position, stride in zip(index, strides, strict=True):
-            if stride:
+            if isinstance(stride, Value):
+                offset = self.add(offset, self._times(position, stride))
+            elif stride:
                 offset = self.add(offset, self.scale(position, stride))
         return offset
+
+    def _times(self, a: Position, factor: Value) -> Position:
+        """Product with a number known when the kernel runs."""
+        if isinstance(a, Lanes) or (a.step and self.lanes > 1):
+            return Lanes(self.fb.mul(self.vector(a), self.fb.splat(factor, self.lanes)))
+        terms = tuple((self._nsw("mul", register, factor), times) for register, times in _terms(a.base))
+        return Affine(sum_of(_simplest(terms, 0), _scaled(factor, _number(a.base))))
 
     def _is_within_one(self, a: Affine, divisor: int) -> bool:
         """Whether all lanes have the same quotient by a number: those of a vector that begins at a whole one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from math import prod
 from typing import TypeAlias
 
@@ -62,7 +63,7 @@ class ArrayView:
     pointer: Value
     dtype: DType
     dims: tuple[int, ...]
-    strides: tuple[int, ...]
+    strides: tuple[Value | int, ...]
     metadata: str = ""
     streams: bool = False
     ahead: int = 0
@@ -112,6 +113,21 @@ class ArrayView:
         self._ask_ahead(math, offset, will_write=True)
         _store(math, self, offset, stored, mask)
 
+    def write_together(self, math: IndexMath, writes: Sequence[tuple[Index, Element, Value | None]]) -> None:
+        """Stores elements at several indices, each with its mask; past the caches all whole vectors, or none."""
+        values: list[Value] = []
+        addresses: list[Value] = []
+        for index, element, mask in writes:
+            offset, held = math.linear(index, self.strides), representation(self.dtype)
+            is_line = math.lanes > 1 and isinstance(offset, Affine) and offset.step == held.parts == 1
+            if not self.streams or mask is not None or not is_line or isinstance(element, tuple):
+                self.write(math, index, element, mask)
+                continue
+            values.append(to_memory(math.fb, self.dtype, _spread(math, element)))
+            addresses.append(_address(math, self.pointer, held, offset))
+        if values:
+            store_past_caches(math.fb, values, addresses, self.dtype.size_bytes, alike=False)
+
     def _ask_ahead(self, math: IndexMath, offset: Position, *, will_write: bool) -> None:
         """Asks for the lines so far beyond a vector."""
         if self.ahead and isinstance(offset, Affine) and offset.step == 1:
@@ -121,13 +137,16 @@ class ArrayView:
                 math.fb.prefetch(_address(math, self.pointer, held, place), write=will_write)
 
 
-def store_past_caches(fb: FunctionBuilder, values: Sequence[Value], addresses: Sequence[Value], align: int) -> None:
-    """Stores vectors of one type, multiples of their size apart, without reading their cache lines first.
+def store_past_caches(
+    fb: FunctionBuilder, values: Sequence[Value], addresses: Sequence[Value], align: int, *, alike: bool = True
+) -> None:
+    """Stores vectors of one type without reading their cache lines first, if all addresses allow that.
 
-    Where the first address does not allow that, none allows it.
+    Where they are multiples of a vector apart, the first one is `alike` to all.
     """
     whole = min(values[0].type.size_bytes, fb.module.target.vector_bits // 8)
-    place = fb.and_(fb.ptrtoint(addresses[0], I64), whole - 1)
+    asked = [fb.ptrtoint(address, I64) for address in addresses[: 1 if alike else None]]
+    place = fb.and_(reduce(fb.or_, asked), whole - 1)
     choice = fb.if_else(fb.icmp("eq", place, 0), likely=True)
     with choice.then():
         for value, address in zip(values, addresses, strict=True):

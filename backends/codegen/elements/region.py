@@ -29,29 +29,35 @@ class Region:
         self._uniform: Value | None = None
         self._lanes: Value | None = None
 
-    def require_range(self, position: Position, size: int, *, masks: bool = False) -> None:
-        """Adds 0 <= position < size; if all lanes have one position, a read is moved or, with `masks`, masked."""
+    def require_range(
+        self, position: Position, size: int, bound: Value | int | None = None, *, masks: bool = False
+    ) -> None:
+        """Adds 0 <= position < size; if all lanes have one position, a read is moved or, with `masks`, masked.
+
+        The bound is the size, where code is to find it in a register.
+        """
         fb, bounds = self.emitter.fb, self.emitter.math.bounds(position)
         if bounds is not None and (bounds[1] < 0 or bounds[0] >= size):
             self.is_nowhere = True
         if bounds is not None and bounds[0] >= 0 and bounds[1] < size:
             return
+        bound = bound if isinstance(bound, Value) else constant(I64, size)
         if isinstance(position, Affine) and (position.step == 0 or self.emitter.lanes == 1):
             base = self.emitter.math.scalar(position.base)
             if masks and self.emitter.lanes > 1 and not base.is_constant:
                 # It changes in few of the loops around.
-                holds = fb.placed(I1, f"icmp ult i64 {base.text}, {size}", base)
+                holds = fb.placed(I1, f"icmp ult i64 {base.text}, {bound.text}", base, bound)
                 wide = vector(I1, self.emitter.lanes)
                 first = fb.placed(wide, f"insertelement {wide.text} poison, i1 {holds.text}, i64 0", holds)
                 order = f"<{self.emitter.lanes} x i32> zeroinitializer"
                 self._add_lanes(fb.placed(wide, f"shufflevector {first!r}, {wide.text} poison, {order}", first))
             else:
-                self._add_uniform(fb.icmp("ult", base, size))
+                self._add_uniform(fb.icmp("ult", base, bound))
         elif isinstance(position, Affine) and isinstance(position.base, int):
             places = [position.base + lane * position.step for lane in range(self.emitter.lanes)]
             self._add_lanes(vector_constant(vector(I1, len(places)), [int(0 <= place < size) for place in places]))
         else:
-            self._add_lanes(fb.icmp("ult", self.emitter.math.vector(position), size))
+            self._add_lanes(fb.icmp("ult", self.emitter.math.vector(position), fb.splat(bound, self.emitter.lanes)))
 
     def require_lanes(self, lanes: Value) -> None:
         """Adds that a lane is one of some."""
@@ -90,6 +96,12 @@ class Region:
             return outside()
         (found,) = self.read((inside,), source)
         return found if self.is_everywhere else self.select(found, outside())
+
+    def choose_or_zero(self, inside: HloInstruction, source: Index, zero: Callable[[], Element]) -> Element:
+        """The same where elements differ from lane to lane: what is masked reads as zero in memory."""
+        if self._uniform is not None or self.is_nowhere or inside.opcode != "parameter":
+            return self.choose(inside, source, zero)
+        return self.read((inside,), source)[0]
 
     def within(self, emitter: ElementEmitter, order: Sequence[int] | None = None) -> Region:
         """The same conditions for what is emitted in an inner block, or for lanes in another order."""

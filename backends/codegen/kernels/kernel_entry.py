@@ -7,14 +7,16 @@ extent to do.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from xlalite.backends.codegen.arrays.index import row_major_strides
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSource, computes_f16
 from xlalite.backends.codegen.elements.rules import ELEMENT_RULES
 from xlalite.backends.codegen.kernels.ahead import NOT_AHEAD, Ahead
 from xlalite.backends.codegen.kernels.kernel import KernelRequest
+from xlalite.backends.codegen.kernels.scalars import Scalars, TableScalars
 from xlalite.backends.codegen.llvm import (
     I8,
     I64,
@@ -32,6 +34,8 @@ from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.shape import Shape
 
+_TYPES, _KINDS = (PTR, I64, I64), ("noalias readonly", "", "")
+
 
 @dataclass(frozen=True, slots=True)
 class KernelEntry:
@@ -44,6 +48,7 @@ class KernelEntry:
         inputs: Views of the body's parameters, or of those that are read.
         outputs: Views of the results, flattened.
         sources: The same parameters as element sources.
+        numbers: How sizes become registers.
     """
 
     fb: FunctionBuilder
@@ -52,6 +57,7 @@ class KernelEntry:
     inputs: tuple[ArrayView, ...]
     outputs: tuple[ArrayView, ...]
     sources: dict[HloInstruction, ElementSource]
+    numbers: Scalars
 
     @property
     def function(self) -> Function:
@@ -88,14 +94,7 @@ def open_kernel(
         reads: The parameters whose addresses are needed, if not all.
         ahead: What is asked for before it is read or written.
     """
-    parameter_attributes = ("noalias readonly", "", "")
-    fb = module.function(
-        name,
-        VOID,
-        (PTR, I64, I64),
-        parameter_attributes=parameter_attributes,
-        linkage="hidden",
-    )
+    fb = module.function(name, VOID, _TYPES, parameter_attributes=_KINDS, linkage="hidden")
     return enter_kernel(fb, request, reads, ahead=ahead)
 
 
@@ -105,11 +104,13 @@ def enter_kernel(
     reads: Sequence[HloInstruction] | None = None,
     *,
     ahead: Ahead = NOT_AHEAD,
+    numbers: Scalars | None = None,
 ) -> KernelEntry:
     """Loads the addresses of a kernel's arrays in a function whose first parameters are those of a kernel."""
     arguments, begin, end = fb.parameters[:3]
+    numbers = numbers or Scalars(fb)
     body, places = request.body, request.places
-    bases = {number: fb.held_pointer(arguments, number) for number in dict.fromkeys(p.argument for p in places)}
+    bases = {number: fb.held(PTR, arguments, number) for number in dict.fromkeys(p.argument for p in places)}
 
     def address(number: int) -> Value:
         if not places:
@@ -119,9 +120,10 @@ def enter_kernel(
         return fb.gep(I8, base, place.offset) if place.offset else base
 
     def view(number: int, shape: Shape, ahead: int, *, streams: bool = False) -> ArrayView:
-        return ArrayView.row_major(
-            address(number), shape.dtype, shape.dims, streams=streams, ahead=0 if streams else ahead
-        )
+        pointer, ahead = address(number), 0 if streams else ahead
+        known = enumerate(row_major_strides(shape.dims))
+        strides = [numbers.held(stride, (number, dim)) if stride > 1 else stride for dim, stride in known]
+        return ArrayView(pointer, shape.dtype, shape.dims, tuple(strides), streams=streams, ahead=ahead)
 
     read = body.parameters if reads is None else reads
     leaves = [leaf for _, leaf in body.root.shape.leaves()]
@@ -133,7 +135,40 @@ def enter_kernel(
     sources: dict[HloInstruction, ElementSource] = {
         parameter: read_from(view) for parameter, view in zip(read, inputs, strict=True)
     }
-    return KernelEntry(fb, begin, end, tuple(inputs), tuple(outputs), sources)
+    return KernelEntry(fb, begin, end, tuple(inputs), tuple(outputs), sources, numbers)
+
+
+def shared_kernel(
+    module: ModuleBuilder, name: str, request: KernelRequest, stem: str, write: Callable[[KernelEntry], None]
+) -> Function:
+    """A kernel whose loops stand in a function that programs share, which is given the sizes.
+
+    Args:
+        module: Where the kernel is added.
+        name: Its symbol.
+        request: What it computes.
+        stem: Beginning of the name of that function.
+        write: Writes the loops.
+    """
+    fb = module.function(name, VOID, _TYPES, parameter_attributes=_KINDS, linkage="hidden")
+    numbers: list[int] = []
+
+    def build(inner: FunctionBuilder) -> None:
+        inner.is_as_written = True
+        table = TableScalars(inner, inner.parameters[3])
+        with inner.contraction(fb.contract):
+            entry = enter_kernel(inner, request, numbers=table)
+            write(entry)
+            entry.close()
+        numbers.extend(table.numbers)
+
+    types, kinds = (*_TYPES, PTR), (*_KINDS, "noalias readonly")
+    function = module.shared_function(None, stem, VOID, types, kinds, build)
+    fb.only_calls()
+    table = module.constant_bytes(b"".join(number.to_bytes(8, "little", signed=True) for number in numbers))
+    fb.call(function, *fb.parameters, table)
+    fb.ret()
+    return fb.function
 
 
 def read_from(view: ArrayView) -> ElementSource:

@@ -8,7 +8,8 @@ from contextlib import ExitStack, contextmanager
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry
-from xlalite.backends.codegen.llvm import FunctionBuilder, Value
+from xlalite.backends.codegen.kernels.scalars import Scalars
+from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value, constant
 from xlalite.passes.fusion.seams import Seams
 
 BLOCK = 2048
@@ -136,13 +137,46 @@ def _line(entry: KernelEntry, size: int, part: tuple[int, int], lanes: int, visi
             visit((Affine(rest, 1, bounds),), lanes, lanes_below(fb, rest, stop, lanes))
 
 
-def places_of(fb: FunctionBuilder, number: Value, dims: Sequence[int]) -> tuple[Affine, ...]:
+def places_of(
+    fb: FunctionBuilder, number: Value, dims: Sequence[int], numbers: Scalars | None = None
+) -> tuple[Affine, ...]:
     """The place along each of some dimensions that a number counts, the last dimension first."""
     places: list[Affine] = []
+    numbers = numbers or Scalars(fb)
     for size in reversed(dims):
-        places.append(Affine(fb.urem(number, size)) if size > 1 else ZERO)
-        number = fb.udiv(number, size) if size > 1 else number
+        if size > 1:
+            divisor = numbers.value(size)
+            places.append(Affine(fb.urem(number, divisor)))
+            number = fb.udiv(number, divisor)
+        else:
+            places.append(ZERO)
     return tuple(reversed(places))
+
+
+@contextmanager
+def each_place(entry: KernelEntry, dims: Sequence[int]) -> Iterator[tuple[Affine, ...]]:
+    """A loop over the entry's part of the extent, and the place along each of some dimensions that divide it.
+
+    Where sizes are known only when the kernel runs, places are counted: divisions take as long as a few vectors.
+    """
+    fb, numbers = entry.fb, entry.numbers
+    if numbers.simplifies:
+        with fb.loop(entry.begin, entry.end) as number:
+            yield places_of(fb, number, dims)
+        return
+    first = places_of(fb, entry.begin, dims, numbers)
+    begins = [place.base for place in first if isinstance(place.base, Value)]
+    with fb.carried_loop(entry.begin, entry.end, 1, begins) as loop:
+        values = iter(loop.values)
+        yield tuple(Affine(next(values)) if size > 1 else ZERO for size in dims)
+        after, carry = [], constant(I64, 1)
+        sizes = [numbers.value(size) for size in dims if size > 1]
+        for place, size in zip(reversed(loop.values), reversed(sizes), strict=True):
+            moved = fb.add(place, carry)
+            is_behind = fb.icmp("eq", moved, size)
+            after.append(fb.select(is_behind, constant(I64, 0), moved))
+            carry = fb.zext(is_behind, I64)
+        loop.yield_(*reversed(after))
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from typing import ClassVar, TypeAlias
 
@@ -25,6 +25,10 @@ class Scalars:
     def value(self, a: Scalar) -> Value:
         """As a register."""
         return constant(I64, a) if isinstance(a, int) else a
+
+    def held(self, a: int, role: Hashable) -> Value | int:
+        """As what is in a register from the beginning of the function, or known; the role says what it is."""
+        return a
 
     def operand(self, a: Scalar) -> Scalar:
         """As what loops take for a bound."""
@@ -121,6 +125,7 @@ class TableScalars(Scalars):
         super().__init__(fb)
         self._table = table
         self.numbers: list[int] = []
+        self._held: dict[Hashable, Value] = {}
 
     def value(self, a: Scalar) -> Value:
         """As a register."""
@@ -129,3 +134,11 @@ class TableScalars(Scalars):
         self.numbers.append(a)
         # Loaded where it is used: so many numbers in registers take long to give registers to.
         return self._fb.load(I64, self._fb.gep(I64, self._table, len(self.numbers) - 1), 8)
+
+    def held(self, a: int, role: Hashable) -> Value | int:
+        """As a register that all loops know from the beginning, one for each role."""
+        found = self._held.get(role)
+        if found is None:
+            self.numbers.append(a)
+            found = self._held[role] = self._fb.held(I64, self._table, len(self.numbers) - 1)
+        return found

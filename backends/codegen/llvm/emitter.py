@@ -21,7 +21,7 @@ BRIEF = "; Every function is brief.\n"
 class Block:
     """A basic block. Its instructions are written in one go, after `position_at(block)`."""
 
-    __slots__ = ("found", "is_terminated", "label", "start")
+    __slots__ = ("firsts", "found", "is_terminated", "label", "start", "steps")
 
     def __init__(self, label: str) -> None:
         """A block not yet written."""
@@ -29,6 +29,8 @@ class Block:
         self.start = -1
         self.is_terminated = False
         self.found: dict[str, Value] = {}
+        self.firsts: dict[Hashable, dict[str, tuple[Value, int]]] = {}
+        self.steps: dict[Hashable, dict[int, Value]] = {}
 
     def __repr__(self) -> str:
         return f"label %{self.label}"
@@ -175,13 +177,13 @@ class Emitter:
         """A pointer to stack memory for a number of values known at run time; each call takes some more."""
         return self._emit(PTR, f"alloca {type_.text}, {count!r}")
 
-    def held_pointer(self, table: Value, number: int) -> Value:
-        """An entry of a parameter that points to pointers, loaded in the entry block wherever this is called."""
+    def held(self, type_: Type, table: Value, number: int) -> Value:
+        """An entry of a parameter that points to some, loaded in the entry block wherever this is called."""
         text = f"%held{self._slots}"
         self._slots += 1
-        self._entry_lines.append(f"  {text}.at = getelementptr inbounds ptr, ptr {table.text}, i64 {number}")
-        self._entry_lines.append(f"  {text} = load ptr, ptr {text}.at, align 8")
-        return Value(PTR, text)
+        self._entry_lines.append(f"  {text}.at = getelementptr inbounds {type_.text}, ptr {table.text}, i64 {number}")
+        self._entry_lines.append(f"  {text} = load {type_.text}, ptr {text}.at, align 8")
+        return Value(type_, text)
 
     @contextmanager
     def contraction(self, allowed: bool) -> Iterator[None]:

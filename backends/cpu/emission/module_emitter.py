@@ -135,9 +135,9 @@ class _ModuleEmitter:
             case AllocationKind.ARENA:
                 return arena
             case AllocationKind.PARAMETER:
-                return self._fb.held_pointer(params, allocation.leaf)
+                return self._fb.held(PTR, params, allocation.leaf)
             case AllocationKind.OUTPUT:
-                return self._fb.held_pointer(results, allocation.leaf)
+                return self._fb.held(PTR, results, allocation.leaf)
             case AllocationKind.CONSTANT:
                 assert allocation.literal is not None, "a constant's allocation has its value"
                 return self._constant_pointer(allocation.literal)

@@ -29,7 +29,8 @@ class TileInOrder(Tile):
         zeros = (zero_element(self._kept, plan.lanes),) * self._count
         sums = zeros * one.size
         nothing = self._of_padding()
-        with fb.carried_loop(0, plan.lines + behind, 1, flatten(sums), nonempty=True) as loop:
+        count = self._entry.numbers.value(plan.lines + behind)
+        with fb.carried_loop(0, count, 1, flatten(sums), nonempty=True) as loop:
             sums = unflatten(loop.values, sums)
             place = math.add(first, Affine(loop.index, 0, (0, plan.lines + behind - 1)))
             sums = self._with_line(math.add_constant(place, -one.pad_low), sums, nothing)
@@ -47,7 +48,8 @@ class TileInOrder(Tile):
         self._seen = place
         if bounds is not None and bounds[0] >= 0 and bounds[1] < size:
             return self._products(sums)
-        choice = fb.if_else(fb.icmp("ult", self._math.scalar(place.base), size), likely=True)
+        is_inside = fb.icmp("ult", self._math.scalar(place.base), self._entry.numbers.value(size))
+        choice = fb.if_else(is_inside, likely=True)
         with choice.then():
             self._seen = Affine(place.base, 0, (0, size - 1))
             choice.yield_(*flatten(self._products(sums)))

@@ -21,9 +21,9 @@ from xlalite.backends.codegen.kernels.convolution.kernel_gradient import KernelG
 from xlalite.backends.codegen.kernels.convolution.plan import SPELT_OUT, ConvolutionPlan, spread_size, walk_of
 from xlalite.backends.codegen.kernels.convolution.tile import Tile
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
-from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
-from xlalite.backends.codegen.kernels.loop_nest import places_of
-from xlalite.backends.codegen.llvm import I64, Function, ModuleBuilder, Value, constant
+from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel, shared_kernel
+from xlalite.backends.codegen.kernels.loop_nest import each_place
+from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.convolution import ConvolutionAttrs
 from xlalite.hlo.records import dataclass
@@ -109,11 +109,30 @@ class ConvolutionKernel(Kernel):
         """Rows of the result, or vectors of features of rows."""
         return math.prod(self.outer_sizes) * self.vectors
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether programs share its loops, which read sizes from a table: where that takes no longer.
+
+        Others do: depthwise, 240 features last of [8,28,28] by 5x5 take 520 us of one core, and 590 so; 64 first of
+        [8,112,112] by 3x3 1,350 and 1,700.
+        """
+        plan = self.plan
+        has_long_tiles = plan.is_long or min(plan.inputs, plan.outputs) > 1
+        has_holes = any(one.lhs_dilate > 1 for one in self.convolution.attrs.window.dimensions)
+        is_long = plan.in_order > 0 or (plan.per_vector > 0 and has_long_tiles and not has_holes)
+        return is_long and results_of(self.request.body) == (self.convolution,)
+
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Walks over rows, tiles of neighbours and vectors."""
+
+        def write(entry: KernelEntry) -> None:
+            with each_place(entry, (*self.outer_sizes, self.vectors)) as places:
+                _Row(entry, self, places).emit()
+
+        if self.is_shared:
+            return shared_kernel(module, name, self.request, "convolution", write)
         entry = open_kernel(module, name, self.request)
-        with entry.fb.loop(entry.begin, entry.end) as row:
-            _Row(entry, self, row).emit()
+        write(entry)
         entry.close()
         return entry.function
 
@@ -121,7 +140,7 @@ class ConvolutionKernel(Kernel):
 class _Row:
     """Emits the results of one row."""
 
-    def __init__(self, entry: KernelEntry, kernel: ConvolutionKernel, row: Value) -> None:
+    def __init__(self, entry: KernelEntry, kernel: ConvolutionKernel, places: Sequence[Affine]) -> None:
         self._entry = entry
         self._kernel = kernel
         self._plan = kernel.plan
@@ -131,12 +150,9 @@ class _Row:
         self._size = self._dims[labels.output_spatial[kernel.plan.along]]
         self._unit = 1 if kernel.plan.per_vector or kernel.plan.folds else kernel.plan.lanes
         self._window: WindowDimension = kernel.convolution.attrs.window.dimensions[kernel.plan.along]
-        self._vector: Value | None = None
-        if kernel.vectors > 1:
-            self._vector = entry.fb.urem(row, kernel.vectors)
-            row = entry.fb.udiv(row, kernel.vectors)
-        places = places_of(entry.fb, row, kernel.outer_sizes)
-        self._outer: dict[int, Position] = dict(zip(kernel.outer, places, strict=True))
+        *outer, vector = places
+        self._vector = vector.base if isinstance(vector.base, Value) else None
+        self._outer: dict[int, Position] = dict(zip(kernel.outer, outer, strict=True))
         math_ = IndexMath(entry.fb, 1)
         if not kernel.plan.per_vector:
             feature = self._outer[labels.output_feature]
@@ -146,11 +162,14 @@ class _Row:
             dim, lines = labels.output_spatial[kernel.plan.across], kernel.plan.lines
             first, last = math_.scale(self._outer[dim], lines), self._dims[dim] - lines
             assert isinstance(first, Affine), "tasks are counted"
-            self._outer[dim] = Affine(entry.fb.smin(math_.scalar(first.base), last), 0, (0, last)) if last else ZERO
+            self._outer[dim] = ZERO
+            if last:
+                place = entry.fb.smin(math_.scalar(first.base), entry.numbers.value(last))
+                self._outer[dim] = Affine(place, 0, (0, last))
 
     def emit(self) -> None:
         """Tiles of neighbours, in one loop or spelt out; else those at the borders apart from those between them."""
-        unit, holes = self._unit, self._window.lhs_dilate
+        fb, number, unit, holes = self._entry.fb, self._entry.numbers.value, self._unit, self._window.lhs_dilate
         count = -(-self._size // unit)
         most = self._plan.in_order if self._plan.in_order and self._plan.masks else SPELT_OUT
         if count <= most and (self._plan.is_long or holes == 1):
@@ -160,8 +179,8 @@ class _Row:
         if size:
             # What the padding hides is asked for at the ends of each tile; the last one begins in the one before.
             last = self._size - size * unit
-            with self._entry.fb.loop(0, self._size, size * unit) as start:
-                base = self._entry.fb.smin(start, last) if self._size % (size * unit) else start
+            with fb.loop(0, number(self._size), size * unit, nonempty=True) as start:
+                base = fb.smin(start, number(last)) if self._size % (size * unit) else start
                 self._tile(Affine(base, 0, (0, last)), range(size))
             return
         begin, end = self._inside()
@@ -172,7 +191,7 @@ class _Row:
         back = front + tiles * size
         self._border(0, front)
         if tiles:
-            with self._entry.fb.loop(front * unit, back * unit, size * unit) as base:
+            with fb.loop(front * unit, number(back * unit), size * unit, nonempty=True) as base:
                 self._tile(Affine(base, 0, (front * unit, (back - size) * unit), size * unit), range(size))
         self._border(back, count)
 
@@ -214,7 +233,7 @@ class _Row:
         unit = self._unit
         full = min(end, self._size // unit)
         if full - begin > 2 * SPELT_OUT and self._window.lhs_dilate == 1:
-            with self._entry.fb.loop(begin * unit, full * unit, unit) as base:
+            with self._entry.fb.loop(begin * unit, self._entry.numbers.value(full * unit), unit, nonempty=True) as base:
                 self._tile(Affine(base, 0, (begin * unit, (full - 1) * unit)), range(1))
             begin = full
         most = self._plan.in_order or SPELT_OUT
@@ -223,7 +242,7 @@ class _Row:
 
     def _tile(self, base: Affine, neighbours: range) -> None:
         """All features of some neighbours, or the one vector of each that lies along space."""
-        fb, plan, width = self._entry.fb, self._plan, self._dims[-1]
+        fb, plan, width, number = self._entry.fb, self._plan, self._dims[-1], self._entry.numbers.value
         if not plan.per_vector:
             starts = [base.base + n * plan.lanes if isinstance(base.base, int) else None for n in neighbours]
             masks = [
@@ -236,8 +255,8 @@ class _Row:
             tile(self._entry, self._results, convolution, plan, self._outer, base, masks, ZERO, ZERO).emit()
             return
 
-        def vector(number: Affine, mask: Value | None, first: Affine | None = None) -> None:
-            begin = IndexMath(fb, plan.lanes).scale(number, plan.step) if first is None else first
+        def vector(place: Affine, mask: Value | None, first: Affine | None = None) -> None:
+            begin = IndexMath(fb, plan.lanes).scale(place, plan.step) if first is None else first
             assert isinstance(begin, Affine), "a vector's number is a scalar"
             Tile(
                 self._entry,
@@ -248,7 +267,7 @@ class _Row:
                 base,
                 [mask] * len(neighbours),
                 begin,
-                number,
+                place,
             ).emit()
 
         whole, rest = divmod(width, plan.step)
@@ -256,21 +275,21 @@ class _Row:
         if whole and rest and self._takes_again:
             # The last vector begins so much earlier that it is a whole one.
             with (
-                fb.loop(0, width, plan.step)
+                fb.loop(0, number(width), plan.step, nonempty=True)
                 if self._vector is None
                 else nullcontext(fb.mul(self._vector, plan.step)) as start
             ):
-                vector(ZERO, None, Affine(fb.smin(start, width - plan.step)))
+                vector(ZERO, None, Affine(fb.smin(start, number(width - plan.step))))
             return
         if self._vector is not None:
             if rest:
-                left = fb.sub(constant(I64, width), fb.mul(self._vector, plan.step))
+                left = fb.sub(number(width), fb.mul(self._vector, plan.step))
                 part = lanes_below(fb, 0, fb.smin(left, plan.step), plan.lanes)
             vector(Affine(self._vector), part)
             return
         if whole > 1:
-            with fb.loop(0, whole) as number:
-                vector(Affine(number), part)
+            with fb.loop(0, number(whole), nonempty=True) as place:
+                vector(Affine(place), part)
         elif whole:
             vector(ZERO, part)
         if rest:

@@ -21,9 +21,9 @@ from xlalite.backends.codegen.elements.elements import always
 from xlalite.backends.codegen.elements.region import Region
 from xlalite.backends.codegen.elements.registers import flatten, unflatten
 from xlalite.backends.codegen.kernels.kernel import Kernel, KernelRequest
-from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
+from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel, shared_kernel
 from xlalite.backends.codegen.kernels.loop_nest import places_of
-from xlalite.backends.codegen.llvm import I8, I64, Function, ModuleBuilder, Value, constant
+from xlalite.backends.codegen.llvm import I8, Function, ModuleBuilder, Value
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.convolution import ConvolutionAttrs
 from xlalite.hlo.records import dataclass
@@ -129,14 +129,20 @@ class KernelGradient(Kernel):
 
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Walks over tasks."""
+
+        def write(entry: KernelEntry) -> None:
+            fb, numbers, pieces = entry.fb, entry.numbers, math.prod(self.pieces)
+            memory = fb.alloca(I8, (pieces if self.is_whole else 1) * self.sums * _VECTOR_BYTES, align=_VECTOR_BYTES)
+            with fb.loop(entry.begin, entry.end) as number:
+                vector = number if self.is_whole else fb.udiv(number, pieces)
+                piece = None if self.is_whole else fb.urem(number, pieces)
+                _Task(entry, self, places_of(fb, vector, self.vectors, numbers), piece, memory).emit()
+
+        if results_of(self.request.body) == (self.convolution,):
+            return shared_kernel(module, name, self.request, "kernel_gradient", write)
         entry = open_kernel(module, name, self.request)
         entry.fb.is_as_written = True
-        pieces = math.prod(self.pieces)
-        memory = entry.fb.alloca(I8, (pieces if self.is_whole else 1) * self.sums * _VECTOR_BYTES, align=_VECTOR_BYTES)
-        with entry.fb.loop(entry.begin, entry.end) as number:
-            vector = places_of(entry.fb, number if self.is_whole else entry.fb.udiv(number, pieces), self.vectors)
-            piece = None if self.is_whole else entry.fb.urem(number, pieces)
-            _Task(entry, self, vector, piece, memory).emit()
+        write(entry)
         entry.close()
         return entry.function
 
@@ -177,7 +183,7 @@ class _Task:
         step = kernel.per_vector * kernel.outputs
         if width % step == 0:
             return None if step == kernel.lanes else lanes_below(fb, 0, step, kernel.lanes)
-        left = fb.sub(constant(I64, width), self._scalar(self._first_output))
+        left = fb.sub(self._entry.numbers.value(width), self._scalar(self._first_output))
         return lanes_below(fb, 0, fb.smin(left, step), kernel.lanes)
 
     def emit(self) -> None:
@@ -186,11 +192,13 @@ class _Task:
         zeros = (zero_element(self._kept, kernel.lanes),) * (len(self._neighbours) * kernel.together)
         with self._pieces() as memory:
             self._store(memory, zeros)
-        with fb.loop(0, self._rhs.shape.dims[self._labels.kernel_input_feature]) as image, ExitStack() as loops:
+        images = self._entry.numbers.value(self._rhs.shape.dims[self._labels.kernel_input_feature])
+        with fb.loop(0, images, nonempty=True) as image, ExitStack() as loops:
             offsets: dict[int, Affine] = {}
             for number, one in enumerate(self._attrs.window.dimensions):
                 if number != kernel.along:
-                    offset = loops.enter_context(fb.loop(0, one.size))
+                    size = self._entry.numbers.value(one.size)
+                    offset = loops.enter_context(fb.loop(0, size, nonempty=True))
                     offsets[number] = Affine(offset, 0, (0, one.size - 1))
             with self._pieces() as memory:
                 self._store(memory, self._line(offsets, Affine(image), self._load(memory, zeros)))
@@ -249,7 +257,8 @@ class _Task:
         whole = size - size % _TOGETHER
         for begin, end, count in ((0, whole, _TOGETHER), (whole, size, 1)):
             if begin < end:
-                with fb.carried_loop(begin, end, count, flatten(sums)) as loop:
+                first, last = self._entry.numbers.value(begin), self._entry.numbers.value(end)
+                with fb.carried_loop(first, last, count, flatten(sums), nonempty=True) as loop:
                     inner = {**offsets, self._kernel.along: Affine(loop.index, 0, (begin, end - count))}
                     loop.yield_(*flatten(self._products(inner, count, image, unflatten(loop.values, sums))))
                 sums = unflatten(loop.results, sums)
@@ -293,7 +302,8 @@ class _Task:
         first = self._math.add(self._math.scale(self._group, kernel.inputs), self._inputs)
         mask = None
         if lanes > used or lhs.shape.dims[-1] % (kernel.per_vector * kernel.inputs):
-            mask = lanes_below(self._entry.fb, self._scalar(first), lhs.shape.dims[-1], lanes)
+            features = self._entry.numbers.held(lhs.shape.dims[-1], "input features")
+            mask = lanes_below(self._entry.fb, self._scalar(first), features, lanes)
         emitter = self._entry.emitter(lanes, mask)
         region, masks = Region(emitter), kernel.request.target.has("avx512bw")
         index: dict[int, Position] = {labels.input_feature: image}
@@ -303,11 +313,13 @@ class _Task:
                 place = self._math.add(place, self._math.scale(self._place[number], one.stride))
             known = position if number == kernel.along else line * one.stride if number == kernel.across else 0
             place = self._math.add_constant(place, known - one.pad_low)
-            region.require_range(place, lhs.shape.dims[labels.input_spatial[number]], masks=masks)
+            size = lhs.shape.dims[labels.input_spatial[number]]
+            region.require_range(place, size, self._entry.numbers.held(size, ("input", number)), masks=masks)
             index[labels.input_spatial[number]] = place
         index[labels.input_batch] = self._math.add(first, Affine(0, 1))
         source = tuple(index[dim] for dim in range(lhs.shape.rank))
-        element = region.choose(lhs, source, lambda: zero_element(lhs.shape.dtype, lanes))
+        choose = region.choose_or_zero if masks and lhs.shape.dims[-1] > 1 else region.choose
+        element = choose(lhs, source, lambda: zero_element(lhs.shape.dtype, lanes))
         return emitter.spread(convert_element(emitter.fb, element, lhs.shape.dtype, self._kept))
 
     def _spread(self, elements: Element, feature: int) -> Element:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 
-from xlalite.backends.codegen.arrays.index import ZERO, Affine, IndexMath, Position
+from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, IndexMath, Position
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.arrays.types import Element, zero_element
 from xlalite.backends.codegen.elements.conversion import convert_element
@@ -82,17 +82,18 @@ class Tile:
     def _finish(self, totals: Totals) -> None:
         """Results from the sums of neighbours."""
         entry, plan, shape, sums = self._entry, self._plan, self._convolution.shape, iter(totals)
+        math = IndexMath(entry.fb, 1 if plan.folds else plan.lanes)
+        writes: list[tuple[Index, list[Element], Value | None]] = []
         for number, mask in enumerate(self._masks):
             for together in range(self._plan.together):
                 total = convert_element(entry.fb, self._folded(next(sums)), self._kept, shape.dtype)
                 index = self._index_of(number)
                 index[self._labels.output_feature] = self._math.add_constant(self._features, together)
                 place = tuple(index[dim] for dim in range(shape.rank))
-                lanes = 1 if plan.folds else plan.lanes
-                emitter = entry.emitter(lanes, mask, {self._convolution: always(total)})
-                elements = [emitter.element(result, place) for result in self._results]
-                for view, element in zip(entry.outputs, elements, strict=True):
-                    view.write(emitter.math, place, element, mask)
+                emitter = entry.emitter(math.lanes, mask, {self._convolution: always(total)})
+                writes.append((place, [emitter.element(result, place) for result in self._results], mask))
+        for number, view in enumerate(entry.outputs):
+            view.write_together(math, [(place, elements[number], mask) for place, elements, mask in writes])
 
     def _folded(self, total: Element) -> Element:
         """The sum of all lanes, where these run along the window."""
@@ -128,8 +129,7 @@ class Tile:
         if not self._plan.features_first or self._plan.inputs == 1:
             return self._windows(others, {}, ZERO if self._plan.features_first else None, totals)
         with self._entry.fb.carried_loop(0, self._plan.inputs, 1, flatten(totals)) as loop:
-            inside = self._windows(others, {}, Affine(loop.index), unflatten(loop.values, totals))
-            loop.yield_(*flatten(inside))
+            loop.yield_(*flatten(self._windows(others, {}, Affine(loop.index), unflatten(loop.values, totals))))
         return unflatten(loop.results, totals)
 
     def _windows(
@@ -162,7 +162,8 @@ class Tile:
                 return inside(offset, sums, is_padding=is_padding)
             place = self._place(one, position, offset)
             assert isinstance(place, Affine), "rows are the same for all lanes"
-            choice = fb.if_else(fb.icmp("ult", self._math.scalar(place.base), size), likely=True)
+            is_inside = fb.icmp("ult", self._math.scalar(place.base), self._entry.numbers.value(size))
+            choice = fb.if_else(is_inside, likely=True)
             with choice.then():
                 choice.yield_(*flatten(inside(offset, sums, is_padding=False)))
             with choice.otherwise():
@@ -456,19 +457,22 @@ class Tile:
 
     def _inside(self, emitter: ElementEmitter, index: Mapping[int, Position]) -> Element:
         """An element of the input in the type of sums, zero in the padding along dimensions of neighbours."""
-        lhs, space = self._lhs, self._labels.input_spatial
+        entry, lhs, space = self._entry, self._lhs, self._labels.input_spatial
         source = tuple(index[dim] for dim in range(lhs.shape.rank))
         # All lanes see one element of a line that has no other.
         masks = self._plan.masks and isinstance(source[-1], Affine) and source[-1].step == 1 < lhs.shape.dims[-1]
         region = Region(emitter)
         if emitter.mask is not None and not self._plan.folds:
             # One condition for what is read and what is chosen, which a masked load fulfils by itself.
-            region = Region(self._entry.emitter(emitter.lanes))
+            region = Region(entry.emitter(emitter.lanes))
             region.require_lanes(emitter.mask)
         for number in (self._plan.along, self._plan.across):
             if number >= 0:
-                region.require_range(index[space[number]], lhs.shape.dims[space[number]], masks=masks)
-        element = region.choose(lhs, source, lambda: zero_element(lhs.shape.dtype, emitter.lanes))
+                size = lhs.shape.dims[space[number]]
+                bound = entry.numbers.held(size, ("input", number))
+                region.require_range(index[space[number]], size, bound, masks=masks)
+        choose = region.choose_or_zero if masks else region.choose
+        element = choose(lhs, source, lambda: zero_element(lhs.shape.dtype, emitter.lanes))
         return emitter.spread(convert_element(emitter.fb, element, lhs.shape.dtype, self._kept))
 
     def _read_groups(self, index: dict[int, Position], grouped: int, size: int) -> Element:
