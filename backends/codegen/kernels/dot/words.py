@@ -26,6 +26,8 @@ MATRIX = 16
 """Rows of a register of matrices, and words of a row."""
 BLOCK = 2 * MATRIX
 """Rows, and columns, of which sums are in registers of matrices at a time."""
+SQUARE = 4
+"""Words of a line that are turned at a time."""
 
 _BIAS, _FRACTION = 127, 7
 """Of the exponents of bf16, and its bits below the first one."""
