@@ -80,10 +80,11 @@ class Packing:
         return min(max(1, _QUAD_BITS // kept.bits), self.lanes)
 
     def turns(self, kept: Type) -> bool:
-        """Whether runs along y become columns; not of words, which have their own ways."""
+        """Whether runs along y become columns; of words however short, of other elements if a few are neighbours."""
         along, across = self.source_x, self.source_y
-        is_copied = along.is_single and along.is_contiguous
-        return self.word == 1 and not is_copied and across.is_contiguous and across.run >= self.quad(kept) > 1
+        if self.in_lines or not across.is_contiguous or (along.is_single and along.is_contiguous):
+            return False
+        return self.word > 1 or across.run >= self.quad(kept) > 1
 
     @property
     def has_planes(self) -> bool:

@@ -8,15 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.kernels.dot.packing import Packer, Strip
-from xlalite.backends.codegen.kernels.dot.turning import joined
-from xlalite.backends.codegen.kernels.dot.words import MATRIX, SQUARE, exponent_of, least_exponents
-from xlalite.backends.codegen.kernels.lane_exchange import exchanged
-from xlalite.backends.codegen.llvm import I16, I32, I64, PTR, Value, constant, vector, zero
-
-_SIGNS = 0x80808080 - (1 << 32)
-"""What turns s8 into u8 less 128, and u8 into s8 plus 128, in all bytes of a word."""
+from xlalite.backends.codegen.kernels.dot.words import MATRIX, SIGNS, exponent_of, least_exponents
+from xlalite.backends.codegen.llvm import I16, I32, I64, PTR, VOID, Value, constant, vector, zero
 
 
 class WordPacker(Packer):
@@ -33,17 +27,17 @@ class WordPacker(Packer):
         if numbers.widened is None:
             self._copy()
             return None
-        wide = vector(I16, self._packing.word * self._packing.lanes)
-        self._least = constant(wide, -1)
+        turns = self._packing.turns(self._kept)
+        self._least = constant(I32 if turns else vector(I16, self._packing.word * self._packing.lanes), -1)
         self._copy()
-        return exponent_of(fb, fb.intrinsic("vector.reduce.umin", I16, (self._least,), (wide,)))
+        return self._least if turns else exponent_of(fb, self._least)
 
     def _copy(self) -> None:
         packing = self._packing
         if packing.source_x.is_single and packing.source_x.is_contiguous:
             self._copy_lines()
         else:
-            self._copy_strips(self._turn if packing.source_y.is_contiguous else self._copy_strip)
+            self._copy_strips(self._turn if packing.turns(self._kept) else self._copy_strip)
         if self._numbers.in_matrices and not self._fills_matrix:
             self._fill_matrix()
 
@@ -57,7 +51,7 @@ class WordPacker(Packer):
         """Words as they are stored; of bf16, after a look at their exponents."""
         fb = self._fb
         if self._packing.flips:
-            return fb.xor(words, _SIGNS)
+            return fb.xor(words, SIGNS)
         if self._least is not None:
             seen = words if words.type.is_vector else fb.splat(words, self._packing.lanes)
             self._least = least_exponents(fb, seen, self._least)
@@ -150,32 +144,14 @@ class WordPacker(Packer):
                 fb.store(self._words(stored), self._word_line(fb.add(first, y), x), I32.size_bytes)
 
     def _turn(self, strip: Strip) -> None:
-        """Four words of all lines at a time, of which zeros fill up the last ones in memory of their own."""
-        fb, packing, memory = self._fb, self._packing, self._memory
-        step = SQUARE * packing.word
-        wide, rest = vector(memory, step), fb.alloca(PTR, packing.lanes, align=8)
-        parts = fb.alloca(wide, packing.lanes, align=8)
-        with self._runs() as (first, length, origin), self._loop(0, length, step) as y:
-            branch = fb.if_else(fb.icmp("sge", fb.sub(length, y), step))
-            with branch.then():
-                branch.yield_(strip.places, fb.add(origin, y))
-            with branch.otherwise():
-                with fb.loop(0, packing.lanes) as lane:
-                    place = fb.gep(memory, fb.load(PTR, fb.gep(PTR, strip.places, lane), 8), fb.add(origin, y))
-                    found = fb.masked_load(wide, place, lanes_below(fb, y, length, step), zero(wide), self._align)
-                    part = fb.gep(wide, parts, lane)
-                    fb.store(found, part, 8)
-                    fb.store(part, fb.gep(PTR, rest, lane), 8)
-                branch.yield_(rest, constant(I64, 0))
-            places, offset = branch.results
-            pieces = []
-            for number in range(packing.lanes):
-                place = fb.gep(memory, fb.load(PTR, fb.gep(PTR, places, number), 8), offset)
-                pieces.append(fb.bitcast(self._parts(fb.load(wide, place, self._align)), vector(I32, SQUARE)))
-            write = self._word_line(fb.add(first, y), strip.x)
-            for line in exchanged(fb, joined(fb, pieces, SQUARE)):
-                fb.store(self._finished(line), write, I32.size_bytes)
-                write = fb.gep(I32, write, self._target_line)
+        """Has strips of runs turned."""
+        fb, turner = self._fb, self._fb.parameters[-1]
+        with self._runs() as (first, length, origin):
+            target = self._word_line(first, strip.x)
+            result = VOID if self._least is None else I32
+            found = fb.call_pointer(turner, result, (strip.places, target, origin, length, self._target_line))
+            if self._least is not None:
+                self._least = fb.umin(found, self._least)
 
     def _copy_strip(self, strip: Strip) -> None:
         """One word after the other."""
