@@ -37,8 +37,7 @@ def exponent_scan(module: ModuleBuilder, lanes: int) -> Function:
             loop.yield_(least_exponents(fb, found, loop.values[0]))
         mask = lanes_below(fb, whole, count, parts)
         rest = fb.masked_load(wide, fb.gep(I16, source, whole), mask, zero(wide), I16.size_bytes)
-        least = least_exponents(fb, rest, loop.results[0])
-        fb.ret(exponent_of(fb, fb.intrinsic("vector.reduce.umin", I16, (least,), (wide,))))
+        fb.ret(exponent_of(fb, least_exponents(fb, rest, loop.results[0])))
 
     key, kinds = ("exponent scan", lanes), ("noalias readonly", "")
     return module.shared_function(key, "dot_exponents", I32, (PTR, I64), kinds, build)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.kernels.dot.packing import Strip
-from xlalite.backends.codegen.kernels.dot.word_packing import SQUARE, WordPacker
-from xlalite.backends.codegen.kernels.dot.words import MATRIX
+from xlalite.backends.codegen.kernels.dot.word_packing import WordPacker
+from xlalite.backends.codegen.kernels.dot.words import MATRIX, SQUARE
 from xlalite.backends.codegen.kernels.lane_exchange import exchanged, fenced
 from xlalite.backends.codegen.llvm import I32, Value, vector, zero
 
@@ -32,7 +32,6 @@ class LinePacker(WordPacker):
             self._copy_strips(self._turn_lines)
         else:
             self._copy_strips(self._copy_strip)
-            self._copy_rests()
 
     def _word_line(self, y: Value, x: Value) -> Value:
         return self._line(x, self._fb.udiv(y, self._packing.word))
@@ -44,7 +43,7 @@ class LinePacker(WordPacker):
         wide = vector(memory, count)
         # Where there are several runs, each has whole words.
         in_words = packing.dtype is not None and self._numbers.is_part(packing.dtype) and not packing.source_y.is_single
-        with fb.loop(0, self._width) as x, self._runs() as (first, length, origin):
+        with self._loop(0, self._width) as x, self._runs() as (first, length, origin):
             source = fb.gep(memory, self._at_x(fb.parameters[0], fb.add(self._first_x, x)), origin)
             whole = fb.sub(length, fb.urem(length, count))
             with self._loop(0, whole, count) as y:

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from xlalite.backends.codegen.kernels.dot.tile import Tile, TileBuilder
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
-from xlalite.backends.codegen.llvm import I1, PTR, Value
+from xlalite.backends.codegen.llvm import I1, PTR, Value, vector
 from xlalite.hlo.records import dataclass
 
 LINE_BYTES = 64
@@ -128,28 +128,27 @@ class OuterTile(Tile):
         """Stores the sums of all terms, or adds to them what comes to so many terms after others."""
         fb = builder.fb
         a, b, c, depth, adds, *arguments = fb.parameters
-        is_rare = builder.numbers.is_rare
-        sizes = None if self.narrows else self.columns, None if self.shortens or is_rare else self.rows
+        sizes = None if self.narrows else self.columns, None if self.shortens else self.rows
         known = (self.a_row, self.a_depth, self.b_depth, None, None, *sizes)
         a_row, a_depth, b_depth, c_row, piece, width, height = (
             number if one is None else one for one, number in zip(known, arguments, strict=False)
         )
         run, jump = arguments[self.arguments :] if self.has_runs else (0, 0)
-        ends = (*(start + self.lanes for start in self._starts[:-1]), width)
-        masks = tuple(map(builder.below, self._starts, ends))
-        call = OuterArguments(a_row, a_depth, b_depth, c_row, piece, height, run, jump, masks)
-        if not is_rare:
+        if not builder.numbers.is_rare:
+            ends = (*(start + self.lanes for start in self._starts[:-1]), width)
+            masks = tuple(map(builder.below, self._starts, ends))
+            call = OuterArguments(a_row, a_depth, b_depth, c_row, piece, height, run, jump, masks)
             self._compute(builder, call, (a, b, c), depth, adds)
             return
-        math, half = Scalars(fb), replace(self, rows=-(-self.rows // 4), shortens=True)
-        with fb.loop(0, height, half.rows) as row:
-            places = (
-                math.address(builder.kept, a, math.multiply(row, a_row)),
-                b,
-                math.address(builder.kept, c, math.multiply(row, c_row)),
-            )
-            left = math.least(math.subtract(height, row), half.rows)
-            half._compute(builder, replace(call, height=left), places, depth, adds)
+        # A few rows and columns after others, not improved by LLVM: compiled with many products, it is seldom called.
+        fb.is_brief = fb.is_strength_reduced = True
+        math, kept, (*_, columns, rows) = Scalars(fb), builder.kept, arguments
+        with fb.loop(0, columns, self.columns) as column, fb.loop(0, rows, self.rows) as row:
+            masks = tuple(builder.below(math.value(math.add(column, start)), columns) for start in self._starts)
+            call = OuterArguments(a_row, a_depth, b_depth, c_row, piece, fb.sub(rows, row), run, jump, masks)
+            lines = ((one, math.multiply(row, stride)) for one, stride in ((a, a_row), (c, c_row)))
+            a_line, c_line = (math.address(kept, *line) for line in lines)
+            self._compute(builder, call, (a_line, fb.gep(kept, b, column), fb.gep(kept, c_line, column)), depth, adds)
 
     def _compute(
         self, builder: TileBuilder, call: OuterArguments, places: tuple[Value, Value, Value], depth: Value, adds: Value
@@ -271,20 +270,30 @@ class OuterTile(Tile):
             ]
         # No sum is -0, so that adding 0 is the same as adding nothing.
         added = fb.splat(adds, self.lanes) if self.adds else None
-        line, last, stores = c, math.subtract(given.height, 1), list[tuple[Value, Value, Value | None]]()
-        for row in range(self.rows):
-            if self.shortens:
-                line = math.address(builder.kept, c, math.multiply(given.c_row, math.least(last, row)))
-            for number, (start, mask) in enumerate(zip(self._starts, given.masks, strict=True)):
-                total, address = sums[row * across + number], math.address(builder.kept, line, start)
-                if added is not None:
-                    found = builder.load(address, added if mask is None else fb.and_(mask, added))
-                    total = builder.numbers.add(fb, total, found)
-                stores.append((total, address, mask))
-            if not self.shortens:
-                while stores:
-                    builder.store(*stores.pop(0))
-                line = math.address(builder.kept, line, given.c_row)
-        # What is behind the last row is in its place when that is stored.
-        for total, address, mask in reversed(stores):
+        if not self.shortens:
+            for row in range(self.rows):
+                self._store_row(builder, c, given, sums[row * across : (row + 1) * across], added)
+                c = math.address(builder.kept, c, given.c_row)
+            return
+        kept = fb.alloca(vector(builder.kept, self.lanes), self.rows * across, align=LINE_BYTES)
+        places = [math.address(builder.kept, kept, number * self.lanes) for number in range(self.rows * across)]
+        for total, place in zip(sums, places, strict=True):
+            builder.store(total, place, None)
+        with fb.carried_loop(0, math.least(given.height, self.rows), 1, [kept, c], nonempty=True) as loop:
+            found, line = loop.values
+            parts = [math.address(builder.kept, found, start) for start in self._starts]
+            self._store_row(builder, line, given, [builder.load(part, None) for part in parts], added)
+            behind = math.address(builder.kept, found, across * self.lanes)
+            loop.yield_(behind, math.address(builder.kept, line, given.c_row))
+
+    def _store_row(
+        self, builder: TileBuilder, line: Value, given: OuterArguments, sums: Sequence[Value], added: Value | None
+    ) -> None:
+        """Writes the sums of a row; added to those that are there in the lanes of a mask."""
+        fb = builder.fb
+        for start, mask, total in zip(self._starts, given.masks, sums, strict=True):
+            address = Scalars(fb).address(builder.kept, line, start)
+            if added is not None:
+                found = builder.load(address, added if mask is None else fb.and_(mask, added))
+                total = builder.numbers.add(fb, total, found)
             builder.store(total, address, mask)

@@ -27,8 +27,9 @@ def pack(
     """
     # Of contiguous x, a few y are packed at a time.
     is_long, packing = packing.source_y.run >= _LONG_RUN and not packing.source_x.is_contiguous, packing.general
-    turning = (callee(turner(module, numbers, packing)),) if packing.turns(numbers.kept) else ()
-    function = _packer(module, numbers, packing, only_calls=is_long and len(turning) > 0)
+    turning = (callee(_turner(module, numbers, packing)),) if packing.turns(numbers.kept) else ()
+    only_calls = is_long and len(turning) > 0 and not numbers.in_matrices
+    function = _packer(module, numbers, packing, only_calls=only_calls)
     return fb.call_pointer(callee(function), function.return_type, (*arguments, *turning))
 
 
@@ -53,6 +54,15 @@ def _packer(module: ModuleBuilder, numbers: Numbers, packing: Packing, *, only_c
         ("noalias readonly", "noalias", *("",) * (count + len(turning))),
         build,
     )
+
+
+def _turner(module: ModuleBuilder, numbers: Numbers, packing: Packing) -> Function:
+    """The function that turns lines for a packing."""
+    if packing.word == 1:
+        return turner(module, numbers, packing)
+    from xlalite.backends.codegen.kernels.dot.word_turning import word_turner  # which few programs need
+
+    return word_turner(module, numbers, packing)
 
 
 def _kind(packing: Packing) -> type[Packer]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
@@ -80,10 +80,11 @@ class Packing:
         return min(max(1, _QUAD_BITS // kept.bits), self.lanes)
 
     def turns(self, kept: Type) -> bool:
-        """Whether runs along y become columns; not of words, which have their own ways."""
+        """Whether runs along y become columns; of words however short, of other elements if a few are neighbours."""
         along, across = self.source_x, self.source_y
-        is_copied = along.is_single and along.is_contiguous
-        return self.word == 1 and not is_copied and across.is_contiguous and across.run >= self.quad(kept) > 1
+        if self.in_lines or not across.is_contiguous or (along.is_single and along.is_contiguous):
+            return False
+        return self.word > 1 or across.run >= self.quad(kept) > 1
 
     @property
     def has_planes(self) -> bool:
@@ -155,6 +156,10 @@ class Packer:
             self._copy_strips(self._copy_strip)
         return None
 
+    def _loop(self, start: Value | int, stop: Value | int, step: int = 1) -> AbstractContextManager[Value]:
+        """A loop around others that copy."""
+        return self._fb.loop(start, stop, step)
+
     def _taken(self, stored: Value) -> Value:
         dtype = self._packing.dtype
         return stored if dtype is None else self._numbers.take(self._fb, dtype, stored)
@@ -199,7 +204,7 @@ class Packer:
         last = fb.sub(self._width, 1)
         # The places of the lines do not fit into registers beside each other; said so, they are quick to compile.
         places = fb.alloca(PTR, lanes, align=8)
-        with fb.loop(0, self._width, lanes) as x:
+        with self._loop(0, self._width, lanes) as x:
             with fb.loop(0, lanes) as number:
                 position = fb.add(self._first_x, fb.smin(fb.add(x, number), last))
                 fb.store(self._at_x(fb.parameters[0], position), fb.gep(PTR, places, number), 8)
@@ -262,7 +267,7 @@ class Packer:
             yield constant(I64, 0), self._height, self._y_offset(begin)
             return
         end, run = fb.add(begin, self._height), self._run
-        with fb.loop(fb.udiv(begin, run), fb.udiv(fb.sub(fb.add(end, run), 1), run)) as number:
+        with self._loop(fb.udiv(begin, run), fb.udiv(fb.sub(fb.add(end, run), 1), run)) as number:
             start = fb.mul(number, run)
             first = fb.smax(start, begin)
             after = fb.smin(fb.mul(fb.add(number, 1), run), end)

@@ -74,7 +74,7 @@ class TileChoice(DriverPart):
         function = self.callee(tile.function(self.module, numbers))
         if is_exact is None or numbers.widened is None:
             return function
-        widened_tile = widened_tile_of(self.plan, self.layout, columns)
+        widened_tile = widened_tile_of(self.plan)
         return self.fb.select(is_exact, function, self.callee(widened_tile.function(self.module, numbers.widened)))
 
 

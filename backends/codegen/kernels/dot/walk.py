@@ -129,11 +129,12 @@ class Walk:
 
     def place(self, math: Scalars, position: Scalar) -> Scalar:
         """Where a position lies, in elements from the first one."""
-        place: Scalar = 0
-        for size, stride in reversed(self.steps[1:]):
-            place = math.add(place, math.multiply(math.remainder(position, size), stride))
+        place = math.multiply(position, self.stride)
+        # One division for each step: a remainder would be another one where LLVM improves nothing.
+        for (_, outer), (size, stride) in zip(self.steps[-2::-1], self.steps[:0:-1], strict=True):
             position = math.divide(position, size)
-        return math.add(place, math.multiply(position, self.steps[0][1]))
+            place = math.add(place, math.multiply(position, outer - size * stride))
+        return place
 
     def count_before(self, math: Scalars, place: Scalar) -> Scalar:
         """How many positions lie before a place; neighbours in a run touch, and it only goes forward."""

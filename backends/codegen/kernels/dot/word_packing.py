@@ -8,17 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.kernels.dot.packing import Packer, Strip
-from xlalite.backends.codegen.kernels.dot.turning import joined
-from xlalite.backends.codegen.kernels.dot.words import MATRIX, exponent_of, least_exponents
-from xlalite.backends.codegen.kernels.lane_exchange import exchanged
-from xlalite.backends.codegen.llvm import I16, I32, I64, PTR, Type, Value, constant, vector, zero
-
-_SIGNS = 0x80808080 - (1 << 32)
-"""What turns s8 into u8 less 128, and u8 into s8 plus 128, in all bytes of a word."""
-SQUARE = 4
-"""Words of a line that are turned at a time."""
+from xlalite.backends.codegen.kernels.dot.words import MATRIX, SIGNS, exponent_of, least_exponents
+from xlalite.backends.codegen.llvm import I16, I32, I64, PTR, VOID, Value, constant, vector, zero
 
 
 class WordPacker(Packer):
@@ -29,33 +21,29 @@ class WordPacker(Packer):
     """
 
     def emit(self) -> Value | None:
-        """Whole words, then what is left of a word."""
-        fb = self._fb
-        self._least_of_vectors: Value | None = None
-        if self._numbers.widened is None:
+        """Copies everything, and tells of the least exponent."""
+        fb, numbers = self._fb, self._numbers
+        self._least: Value | None = None
+        if numbers.widened is None:
             self._copy()
             return None
-        self._parts_of_vector = type_ = vector(I16, self._packing.word * self._packing.lanes)
-        self._least = fb.alloca(type_, align=4)
-        fb.store(constant(type_, -1), self._least, 4)
+        turns = self._packing.turns(self._kept)
+        self._least = constant(I32 if turns else vector(I16, self._packing.word * self._packing.lanes), -1)
         self._copy()
-        least = fb.load(type_, self._least, 4)
-        return exponent_of(fb, fb.intrinsic("vector.reduce.umin", I16, (least,), (type_,)))
+        return self._least if turns else exponent_of(fb, self._least)
 
     def _copy(self) -> None:
         packing = self._packing
         if packing.source_x.is_single and packing.source_x.is_contiguous:
             self._copy_lines()
         else:
-            self._copy_strips(self._turn if packing.source_y.is_contiguous else self._copy_strip)
-        if not self._copies_rests:
-            self._copy_rests()
-            if self._numbers.in_matrices:
-                self._fill_matrix()
+            self._copy_strips(self._turn if packing.turns(self._kept) else self._copy_strip)
+        if self._numbers.in_matrices and not self._fills_matrix:
+            self._fill_matrix()
 
     @property
-    def _copies_rests(self) -> bool:
-        """Whether lines are copied with what is left of a word, and with zeros behind it that fill a matrix."""
+    def _fills_matrix(self) -> bool:
+        """Whether lines are copied with zeros behind them that fill a matrix."""
         along, across = self._packing.source_x, self._packing.source_y
         return self._numbers.in_matrices and along.is_single and along.is_contiguous and across.is_single
 
@@ -63,33 +51,24 @@ class WordPacker(Packer):
         """Words as they are stored; of bf16, after a look at their exponents."""
         fb = self._fb
         if self._packing.flips:
-            return fb.xor(words, _SIGNS)
-        if self._numbers.widened is None:
-            return words
-        if self._least_of_vectors is not None:
-            self._least_of_vectors = least_exponents(fb, words, self._least_of_vectors)
-        else:
-            before = fb.load(self._parts_of_vector, self._least, 4)
-            fb.store(least_exponents(fb, fb.splat(words, self._packing.lanes), before), self._least, 4)
+            return fb.xor(words, SIGNS)
+        if self._least is not None:
+            seen = words if words.type.is_vector else fb.splat(words, self._packing.lanes)
+            self._least = least_exponents(fb, seen, self._least)
         return words
 
     @contextmanager
-    def _loop(self, start: Value | int, stop: Value | int, step: int) -> Iterator[Value]:
+    def _loop(self, start: Value | int, stop: Value | int, step: int = 1) -> Iterator[Value]:
         """A loop over vectors; the least exponents of them stay in a register."""
-        fb, before = self._fb, self._least_of_vectors
-        if self._numbers.widened is None:
-            with fb.loop(start, stop, step) as index:
+        if self._least is None:
+            with super()._loop(start, stop, step) as index:
                 yield index
             return
-        initial = fb.load(self._parts_of_vector, self._least, 4) if before is None else before
-        with fb.carried_loop(start, stop, step, [initial]) as loop:
-            self._least_of_vectors = loop.values[0]
+        with self._fb.carried_loop(start, stop, step, [self._least]) as loop:
+            (self._least,) = loop.values
             yield loop.index
-            loop.yield_(self._least_of_vectors)
-        (self._least_of_vectors,) = loop.results
-        if before is None:
-            fb.store(self._least_of_vectors, self._least, 4)
-            self._least_of_vectors = None
+            loop.yield_(self._least)
+        (self._least,) = loop.results
 
     def _word_line(self, y: Value, x: Value) -> Value:
         return self._line(self._fb.udiv(y, self._packing.word), x)
@@ -118,30 +97,24 @@ class WordPacker(Packer):
         order = [part * lanes + lane for lane in range(lanes) for part in range(word)]
         return fb.bitcast(fb.shuffle(parts[0], parts[0], order), vector(I32, lanes))
 
-    def _line_of_words(self, place: Value, type_: Type) -> Value:
-        """Words of neighbouring terms, or one."""
-        fb, count = self._fb, type_.lanes * self._packing.word
-        stored = fb.load(vector(self._memory, count), place, self._align)
-        return fb.bitcast(self._parts(stored), type_)
-
     def _copy_lines(self) -> None:
-        """Vectors of neighbouring x, the last of which may have fewer lanes.
+        """Vectors of neighbouring x, the last of which may have fewer lanes; the last word may have fewer terms.
 
-        For registers of matrices those that all are whole ones come first; the last word may have fewer terms.
+        For registers of matrices those that all are whole ones come first.
         """
         fb, packing = self._fb, self._packing
         word = packing.word
         source = self._at_x(fb.parameters[0], self._first_x)
         with self._runs() as (first, length, origin):
-            whole = fb.sub(length, fb.urem(length, word))
             if not self._numbers.in_matrices:
-                self._copy_words(source, origin, first, (0, whole), whole)
+                self._copy_words(source, origin, first, (0, length), length)
                 return
+            whole = fb.sub(length, fb.urem(length, word))
             is_even = fb.icmp("eq", fb.urem(self._width, packing.lanes), 0)
             begin = fb.select(is_even, whole, constant(I64, 0))
             self._copy_words(source, origin, first, (0, begin), None)
             rows = MATRIX * word
-            end = fb.and_(fb.add(length, rows - 1), -rows) if self._copies_rests else whole
+            end = fb.and_(fb.add(length, rows - 1), -rows) if self._fills_matrix else whole
             self._copy_words(source, origin, first, (begin, end), length)
 
     def _copy_words(
@@ -152,11 +125,14 @@ class WordPacker(Packer):
         wide, word = vector(memory, lanes), packing.word
         with self._loop(*words, word) as y:
             are_there: list[Value | None] = [None] * word
-            if length is not None and self._copies_rests:
-                are_there = [fb.splat(fb.icmp("slt", fb.add(y, term), length), lanes) for term in range(word)]
+            if length is not None and packing.source_y.is_single:
+                terms = range(0 if self._fills_matrix else 1, word)
+                are_there[terms.start :] = [fb.splat(fb.icmp("slt", fb.add(y, term), length), lanes) for term in terms]
             with self._loop(0, self._width, lanes) as x:
                 place = fb.gep(memory, source, fb.add(fb.add(origin, self._y_offset(y)), x), inbounds=False)
-                below = None if length is None else lanes_below(fb, x, self._width, lanes)
+                # Of 32 bits, LLVM compares all lanes at once.
+                left = fb.splat(fb.trunc(fb.sub(self._width, x), I32), lanes)
+                below = None if length is None else fb.icmp("slt", fb.lane_numbers(I32, lanes), left)
                 stored = []
                 for term, is_there in enumerate(are_there):
                     line = fb.gep(memory, place, self._y_offset(term), inbounds=False)
@@ -168,46 +144,35 @@ class WordPacker(Packer):
                 fb.store(self._words(stored), self._word_line(fb.add(first, y), x), I32.size_bytes)
 
     def _turn(self, strip: Strip) -> None:
-        """Four words of all lines at a time, then one by one."""
-        fb, packing = self._fb, self._packing
-        word, memory = packing.word, self._memory
-        step = SQUARE * word
+        """Has strips of runs turned."""
+        fb, turner = self._fb, self._fb.parameters[-1]
         with self._runs() as (first, length, origin):
-            whole = fb.sub(length, fb.urem(length, step))
-            with self._loop(0, whole, step) as y:
-                pieces, offset = [], fb.add(origin, y)
-                for lane in range(packing.lanes):
-                    place = fb.gep(memory, fb.load(PTR, fb.gep(PTR, strip.places, lane), 8), offset)
-                    pieces.append(self._line_of_words(place, vector(I32, SQUARE)))
-                write = self._word_line(fb.add(first, y), strip.x)
-                for line in exchanged(fb, joined(fb, pieces, SQUARE)):
-                    fb.store(self._finished(line), write, I32.size_bytes)
-                    write = fb.gep(I32, write, self._target_line)
-            with fb.loop(whole, fb.sub(length, fb.urem(length, word)), word) as y, fb.loop(0, strip.width) as number:
-                place = fb.gep(memory, fb.load(PTR, fb.gep(PTR, strip.places, number), 8), fb.add(origin, y))
-                write = self._word_line(fb.add(first, y), fb.add(strip.x, number))
-                fb.store(self._finished(self._line_of_words(place, I32)), write, I32.size_bytes)
+            target = self._word_line(first, strip.x)
+            result = VOID if self._least is None else I32
+            found = fb.call_pointer(turner, result, (strip.places, target, origin, length, self._target_line))
+            if self._least is not None:
+                self._least = fb.umin(found, self._least)
 
     def _copy_strip(self, strip: Strip) -> None:
+        """One word after the other."""
         fb, word, memory = self._fb, self._packing.word, self._memory
         with (
             self._runs() as (first, length, origin),
-            fb.loop(0, fb.sub(length, fb.urem(length, word)), word) as y,
-            fb.loop(0, strip.width) as number,
+            self._loop(0, length, word) as y,
+            self._loop(0, strip.width) as number,
         ):
             place = fb.load(PTR, fb.gep(PTR, strip.places, number), 8)
-            place = fb.gep(memory, place, fb.add(origin, self._y_offset(y)))
-            stored = [fb.load(memory, fb.gep(memory, place, self._y_offset(t)), self._align) for t in range(word)]
+            place, stored = fb.gep(memory, place, fb.add(origin, self._y_offset(y))), []
+            for term in range(word):
+                offset = self._y_offset(term)
+                if term == 0 or not self._packing.source_y.is_single:
+                    stored.append(fb.load(memory, fb.gep(memory, place, offset), self._align))
+                    continue
+                is_there = fb.icmp("slt", fb.add(y, term), length)
+                known = fb.gep(memory, place, fb.select(is_there, offset, constant(I64, 0)))
+                stored.append(fb.select(is_there, fb.load(memory, known, self._align), zero(memory)))
             write = self._word_line(fb.add(first, y), fb.add(strip.x, number))
             fb.store(self._words(stored), write, I32.size_bytes)
-
-    def _copy_rests(self) -> None:
-        """What is left of a word, of every x."""
-        fb, word = self._fb, self._packing.word
-        if self._packing.source_y.is_single:
-            rest = fb.urem(self._height, word)
-            with fb.if_(fb.icmp("ne", rest, 0)), fb.loop(0, self._width) as x:
-                self._copy_rest(x, fb.sub(self._height, rest), rest)
 
     def _fill_matrix(self) -> None:
         """Zeros behind the last word of columns, up to what a register of matrices holds."""
@@ -215,15 +180,3 @@ class WordPacker(Packer):
         count = fb.udiv(fb.add(self._height, word - 1), word)
         with fb.loop(count, fb.and_(fb.add(count, MATRIX - 1), -MATRIX)) as line, fb.loop(0, self._width, lanes) as x:
             fb.store(zero(vector(I32, lanes)), self._line(line, x), I32.size_bytes)
-
-    def _copy_rest(self, x: Value, y: Value, rest: Value) -> None:
-        fb = self._fb
-        place = self._at_x(fb.parameters[0], fb.add(self._first_x, x))
-        place = fb.gep(self._memory, place, self._y_offset(fb.add(self._first_y, y)))
-        write = self._word_line(y, x)
-        with fb.carried_loop(0, rest, 1, [zero(I32)]) as loop:
-            stored = fb.load(self._memory, fb.gep(self._memory, place, self._y_offset(loop.index)), self._align)
-            part = self._parts(stored)
-            shift = fb.trunc(fb.mul(loop.index, part.type.bits), I32)
-            loop.yield_(fb.or_(loop.values[0], fb.shl(fb.zext(part, I32), shift)))
-        fb.store(self._finished(loop.results[0]), write, I32.size_bytes)

@@ -26,6 +26,11 @@ MATRIX = 16
 """Rows of a register of matrices, and words of a row."""
 BLOCK = 2 * MATRIX
 """Rows, and columns, of which sums are in registers of matrices at a time."""
+SQUARE = 4
+"""Words of a line that are turned at a time."""
+
+SIGNS = 0x80808080 - (1 << 32)
+"""What turns s8 into u8 less 128, and u8 into s8 plus 128, in all bytes of a word."""
 
 _BIAS, _FRACTION = 127, 7
 """Of the exponents of bf16, and its bits below the first one."""
@@ -120,8 +125,9 @@ def least_exponents(fb: FunctionBuilder, words: Value, least: Value) -> Value:
 
 
 def exponent_of(fb: FunctionBuilder, least: Value) -> Value:
-    """The exponent, as bf16 holds it, of what `least_exponents` found; a large one if there were only zeros."""
-    return fb.lshr(fb.add(fb.zext(least, I32), 1), _FRACTION)
+    """The exponent, as bf16 holds it, of the least that `least_exponents` found; a large one if all were zeros."""
+    found = fb.intrinsic("vector.reduce.umin", I16, (least,), (least.type,))
+    return fb.lshr(fb.add(fb.zext(found, I32), 1), _FRACTION)
 
 
 def is_exact(fb: FunctionBuilder, a: Value, b: Value) -> Value:
