@@ -169,12 +169,27 @@ def test_packed_rows_that_fill_no_tile_have_no_function(
 
 @pytest.mark.parametrize("dtype", ["f32", "bf16"])
 def test_long_sums_share_the_functions_that_add_their_parts(dtype: str) -> None:
-    first = shared_modules(product(100, 19_200, 64, dtype))
+    def around_tiles(terms: int) -> set[str]:  # which take terms in pairs where their number is even
+        return {module for module in shared_modules(product(100, terms, 64, dtype)) if '@"dot_tile' not in module}
+
+    first = around_tiles(19_200)
     assert any("atomicrmw" in module for module in first)
-    assert shared_modules(product(100, 20_480, 64, dtype)) == first
+    assert around_tiles(20_480) == first
 
 
-@pytest.mark.parametrize(("dtype", "sizes"), [("f32", (96, 112)), ("bf16", (46, 58)), ("s8", (92, 116))])
+OF_MATRICES = pytest.mark.skipif(
+    not TargetInfo.host().has("amx-int8"), reason="packers of words know the image where no registers hold matrices"
+)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "sizes"),
+    [
+        ("f32", (96, 112)),
+        pytest.param("bf16", (46, 58), marks=OF_MATRICES),
+        pytest.param("s8", (92, 116), marks=OF_MATRICES),
+    ],
+)
 def test_gradients_of_the_input_share_functions_that_pack_runs(dtype: str, sizes: tuple[int, int]) -> None:
     def gradient(features: int) -> str:
         window = "window={size=3x3 rhs_reversal=1x1}, dim_labels=b01f_01oi->b01f"
