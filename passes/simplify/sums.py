@@ -64,9 +64,9 @@ def add_padded(instruction: HloInstruction) -> RuleResult:
 
     So are gradients of parts of an array that are taken one by one, each of which would walk through all of it.
     """
-    terms = _terms(instruction)
-    if len(terms) < _FEWEST_PADDED or (used_once(instruction) and instruction.users[0].opcode == "add"):
+    if used_once(instruction) and instruction.users[0].opcode == "add":
         return None
+    terms = _terms(instruction)
     places = {term: place for term in terms if (place := _place_among_zeros(term)) is not None}
     others = [term for term in terms if term not in places]
     axes = {axis for axis, _ in places.values()}
