@@ -105,7 +105,8 @@ def main(given: Sequence[str] | None = None) -> int:
     import jax
 
     os.environ["XLALITE_CACHE"] = "0"
-    jax.config.update("jax_enable_x64", DType(chosen.dtype).numpy.itemsize >= 8)
+    dtype = DType(chosen.dtype)
+    jax.config.update("jax_enable_x64", (dtype.component if dtype.is_complex else dtype).bits == 64)
     shape = tuple(int(size) for size in chosen.shape.split(","))
     findings: list[Finding] = []
     # The first compilation of a process imports both compilers.

@@ -98,7 +98,7 @@ class Region:
         return found if self.is_everywhere else self.select(found, outside())
 
     def choose_or_zero(self, inside: HloInstruction, source: Index, zero: Callable[[], Element]) -> Element:
-        """The same where elements differ from lane to lane: what is masked reads as zero in memory."""
+        """`choose` of elements that are zero outside, as masked reads of memory give them by themselves."""
         if self._uniform is not None or self.is_nowhere or inside.opcode != "parameter":
             return self.choose(inside, source, zero)
         return self.read((inside,), source)[0]

@@ -16,7 +16,7 @@ from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSo
 from xlalite.backends.codegen.elements.rules import ELEMENT_RULES
 from xlalite.backends.codegen.kernels.ahead import NOT_AHEAD, Ahead
 from xlalite.backends.codegen.kernels.kernel import KernelRequest
-from xlalite.backends.codegen.kernels.scalars import Scalars, TableScalars
+from xlalite.backends.codegen.kernels.scalars import Scalars, TableScalars, table_of
 from xlalite.backends.codegen.llvm import (
     I8,
     I64,
@@ -34,7 +34,8 @@ from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.shape import Shape
 
-_TYPES, _KINDS = (PTR, I64, I64), ("noalias readonly", "", "")
+TYPES, KINDS = (PTR, I64, I64), ("noalias readonly", "", "")
+"""The parameters of a kernel, and what LLVM may rely on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ def open_kernel(
         reads: The parameters whose addresses are needed, if not all.
         ahead: What is asked for before it is read or written.
     """
-    fb = module.function(name, VOID, _TYPES, parameter_attributes=_KINDS, linkage="hidden")
+    fb = module.function(name, VOID, TYPES, parameter_attributes=KINDS, linkage="hidden")
     return enter_kernel(fb, request, reads, ahead=ahead)
 
 
@@ -150,7 +151,7 @@ def shared_kernel(
         stem: Beginning of the name of that function.
         write: Writes the loops.
     """
-    fb = module.function(name, VOID, _TYPES, parameter_attributes=_KINDS, linkage="hidden")
+    fb = module.function(name, VOID, TYPES, parameter_attributes=KINDS, linkage="hidden")
     numbers: list[int] = []
 
     def build(inner: FunctionBuilder) -> None:
@@ -162,11 +163,10 @@ def shared_kernel(
             entry.close()
         numbers.extend(table.numbers)
 
-    types, kinds = (*_TYPES, PTR), (*_KINDS, "noalias readonly")
+    types, kinds = (*TYPES, PTR), (*KINDS, "noalias readonly")
     function = module.shared_function(None, stem, VOID, types, kinds, build)
     fb.only_calls()
-    table = module.constant_bytes(b"".join(number.to_bytes(8, "little", signed=True) for number in numbers))
-    fb.call(function, *fb.parameters, table)
+    fb.call(function, *fb.parameters, table_of(module, numbers))
     fb.ret()
     return fb.function
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import ClassVar, TypeAlias
 
-from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Type, Value, constant
+from xlalite.backends.codegen.llvm import I64, FunctionBuilder, ModuleBuilder, Type, Value, constant
 
 Scalar: TypeAlias = "Value | int"
 """A number that is not negative."""
@@ -142,3 +142,8 @@ class TableScalars(Scalars):
             self.numbers.append(a)
             found = self._held[role] = self._fb.held(I64, self._table, len(self.numbers) - 1)
         return found
+
+
+def table_of(module: ModuleBuilder, numbers: Sequence[int]) -> Value:
+    """The address of a table of numbers, for who is called with one."""
+    return module.constant_bytes(b"".join(number.to_bytes(8, "little", signed=True) for number in numbers))

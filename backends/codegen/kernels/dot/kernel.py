@@ -34,8 +34,8 @@ from xlalite.backends.codegen.kernels.dot.shared_tiles import announce_tiles, wi
 from xlalite.backends.codegen.kernels.dot.view import view_of
 from xlalite.backends.codegen.kernels.estimate import Work, bytes_read
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
-from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, enter_kernel, open_kernel
-from xlalite.backends.codegen.kernels.scalars import Scalars, TableScalars
+from xlalite.backends.codegen.kernels.kernel_entry import KINDS, TYPES, KernelEntry, enter_kernel, open_kernel
+from xlalite.backends.codegen.kernels.scalars import Scalars, TableScalars, table_of
 from xlalite.backends.codegen.kernels.throughput import (
     DOT_BYTES_PER_NS,
     FLOPS_PER_NS,
@@ -54,7 +54,6 @@ from xlalite.passes.analysis.matrix_products import is_matrix_product
 from xlalite.passes.fusion.kernel_shape import KernelShape, results_of
 from xlalite.passes.fusion.read_steps import FEW
 
-_TYPES, _KINDS = (PTR, I64, I64), ("noalias readonly", "", "")
 """The parameters of a kernel."""
 
 _LONG_CALL_STEPS = 512
@@ -285,7 +284,7 @@ class DotKernel(Kernel):
 
             kernel._write_loops(module, enter_kernel(fb, self.request), callee, None)
 
-        return module.shared_function(None, "dot_phase", VOID, _TYPES, _KINDS, build)
+        return module.shared_function(None, "dot_phase", VOID, TYPES, KINDS, build)
 
     def _loops(self, module: ModuleBuilder, name: str) -> Function:
         """Loops that are for this product alone."""
@@ -344,15 +343,14 @@ class DotKernel(Kernel):
             numbers.extend(math.numbers)
             fb.ret()
 
-        types, kinds = (*_TYPES, PTR, PTR), (*_KINDS, "noalias readonly", "noalias readonly")
+        types, kinds = (*TYPES, PTR, PTR), (*KINDS, "noalias readonly", "noalias readonly")
         driver = module.shared_function(None, "dot_driver", VOID, types, kinds, build)
-        fb = module.function(name, VOID, _TYPES, linkage="hidden")
+        fb = module.function(name, VOID, TYPES, linkage="hidden")
         fb.only_calls()
         places = fb.alloca(PTR, len(functions), align=8)
         for number, function in enumerate(functions):
             fb.store(function, fb.gep(PTR, places, number), 8)
-        table = module.constant_bytes(b"".join(number.to_bytes(8, "little", signed=True) for number in numbers))
-        fb.call(driver, *fb.parameters, table, places)
+        fb.call(driver, *fb.parameters, table_of(module, numbers), places)
         fb.ret()
         return fb.function
 

@@ -23,7 +23,7 @@ _MOST_SCRATCH_BYTES = 1 << 28
 _SPLIT, _SPLIT_CONVOLUTION = 0.9, 0.65
 """How much of what its working lanes promise a row keeps as a matrix, where threads meet after each half, and where the
 row is transformed by a convolution: 200 rows of 398 real numbers and then their columns take 245 us of two threads so,
-and 60 many rows at once; 64 complex rows of 199 take 35 and 23 us of one.
+and 55 many rows at once; 64 complex rows of 199 take 31 and 20 us of one.
 """
 
 
