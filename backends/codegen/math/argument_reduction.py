@@ -5,7 +5,7 @@ multiply-add, because x and n * c1 are multiples of one small power of two and t
 
 Beyond, Payne and Hanek: x is an integer times 2**e, and of the bits of 2 / pi only a window of 192 matters, because
 the bits above it give whole turns. That is integer code for one number at a time, and stands behind a branch that is
-taken only when some lane needs it.
+taken only when some lane needs it. Between the two lies what f32 reduces in f64, all lanes at once.
 """
 
 import sys
@@ -37,6 +37,9 @@ HALF_PI = {
 PI = {F32: (3.1415927410125732, -8.742277657347586e-08, -3.4302490200117637e-15)}
 # Largest |x| for the three-part reduction.
 LIMIT = {F32: 131072.0, F64: 2.0**30}
+# Largest f32 |x| whose remainder f64 gives to 2^-37: no f32 comes nearer to a multiple of pi / 2 than 2^-30, and what
+# rounding x - n * c1 loses is then below 2^-67.
+_LIMIT_BY_DOUBLES = 2.0**40
 
 
 def reduce_by_parts(fb: FunctionBuilder, x: Value, n: Value, parts: tuple[float, float, float]) -> Value:
@@ -86,7 +89,7 @@ def with_large_lanes(
     beyond = fb.fcmp("ogt", fb.fabs(x), LIMIT[F32])
     branch = fb.if_else(fb.any_lane(beyond), likely=False)
     with branch.then():
-        high, _, quadrant = _reduce_exactly(fb, fb.fpext(x, F64), LIMIT[F32])
+        high, _, quadrant = _reduce_exactly(fb, fb.fpext(x, F64), _LIMIT_BY_DOUBLES)
         exact = adapt(high, quadrant)
         branch.yield_(*[fb.select(beyond, new, old) for new, old in zip(exact, fast, strict=True)])
     with branch.otherwise():
@@ -95,7 +98,7 @@ def with_large_lanes(
 
 
 def _reduce_exactly(fb: FunctionBuilder, x: Value, limit: float) -> tuple[Value, Value, Value]:
-    """Remainder (high, low) and quadrant of the f64 lanes beyond the limit; those of other lanes mean nothing."""
+    """Remainder (high, low) and quadrant of f64 lanes, to a fraction of f32's precision of those up to the limit."""
     function = _exact_reduction(fb.module)
     if x.type.is_vector:
         key = ("math", "exact reduction", x.type, limit)
@@ -105,7 +108,7 @@ def _reduce_exactly(fb: FunctionBuilder, x: Value, limit: float) -> tuple[Value,
 
 
 def _define_lane_by_lane(module: ModuleBuilder, type_: Type, limit: float, function: Function) -> Function:
-    """The reduction of one number, called for each lane beyond the limit."""
+    """The reduction of one number, called for each lane beyond the limit; of the others by two parts of pi / 2."""
     result_types = (type_, type_, type_.with_scalar(I64))
     result_type = struct(*result_types)
     fb = module.function(
@@ -117,10 +120,15 @@ def _define_lane_by_lane(module: ModuleBuilder, type_: Type, limit: float, funct
         contract=False,
     )
     (x,) = fb.parameters
+    shifted = fb.fma(x, TWO_OVER_PI, DOUBLE.rounder)
+    first, second, _ = HALF_PI[F64]
+    n = fb.fsub(shifted, DOUBLE.rounder)
+    by_parts = fb.fma(n, -second, fb.fma(n, -first, x))
     numbers, *columns = (fb.alloca(part, align=64) for part in (type_, *result_types))
-    for pointer in (numbers, *columns):
-        fb.store(x if pointer is numbers else zero(type_), pointer, align=64)
-    with fb.loop(0, type_.lanes) as lane:
+    start = (x, by_parts, zero(type_), bits_of(fb, shifted))
+    for pointer, value in zip((numbers, *columns), start, strict=True):
+        fb.store(value, pointer, align=64)
+    with fb.if_(fb.any_lane(fb.fcmp("ogt", fb.fabs(x), limit))), fb.loop(0, type_.lanes) as lane:
         number = fb.load(F64, fb.gep(F64, numbers, lane))
         with fb.if_(fb.fcmp("ogt", fb.fabs(number), limit)):
             parts = fb.call(function, number)

@@ -1,17 +1,20 @@
-"""Work on scalars only, which the entry does itself."""
+"""Work on single elements, which the entry does itself."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from xlalite.backends.codegen.arrays.index import Affine, Index
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSource
 from xlalite.backends.codegen.elements.rules import ELEMENT_RULES
+from xlalite.backends.codegen.elements.slicing import clamped_starts
 from xlalite.backends.codegen.kernels.kernel_entry import read_from
 from xlalite.backends.codegen.kernels.planner import KernelPlan
+from xlalite.backends.codegen.kernels.update import UpdateKernel
 from xlalite.backends.codegen.llvm import FunctionBuilder, Value
 from xlalite.hlo.ir.instruction import HloInstruction
-from xlalite.hlo.types.shape import ShapeIndex
+from xlalite.hlo.types.shape import Shape, ShapeIndex
 from xlalite.passes.fusion.kernel_shape import results_of
 
 
@@ -26,8 +29,20 @@ def compute_inline(
     for parameter, operand in zip(plan.kernel.request.body.parameters, plan.operands, strict=True):
         shape = parameter.shape
         sources[parameter] = read_from(ArrayView.row_major(address(operand, ()), shape.dtype, shape.dims))
+    body = plan.kernel.request.body
     emitter = ElementEmitter(fb, 1, sources, ELEMENT_RULES)
-    elements = [emitter.element(result, ()) for result in results_of(plan.kernel.request.body)]
-    for (index, leaf), element in zip(instruction.shape.leaves(), elements, strict=True):
+    if isinstance(plan.kernel, UpdateKernel):
+        target, update, *starts = body.root.operands
+        computed = [update]
+        places = [clamped_starts(emitter, tuple(starts), target.shape.dims, update.shape.dims)]
+    else:
+        computed = results_of(body)
+        places = [_first_index(result.shape) for result in computed]
+    elements = [emitter.element(each, _first_index(each.shape)) for each in computed]
+    for (index, leaf), place, element in zip(instruction.shape.leaves(), places, elements, strict=True):
         view = ArrayView.row_major(address(instruction, index), leaf.dtype, leaf.dims)
-        view.write(emitter.math, (), element)
+        view.write(emitter.math, place, element)
+
+
+def _first_index(shape: Shape) -> Index:
+    return (Affine(0),) * shape.rank

@@ -1,5 +1,7 @@
 """Where a program keeps the scalars that it computes between kernels: on its stack, hence in registers.
 
+Arrays of one element are scalars here, whatever their rank: a step of a loop takes such slices, and updates such.
+
 LLVM must take every kernel to write anywhere in the arena, but knows all about a slot of the stack whose address goes
 nowhere. What lies in the memory of a slot is written there before a kernel runs that reads it, and read back after one
 that writes it. Slots belong to one native function.
@@ -12,9 +14,11 @@ from collections.abc import Callable, Iterable
 from xlalite.backends.codegen.elements.rules import SEVERAL_ELEMENTS
 from xlalite.backends.codegen.kernels.loop import LoopKernel
 from xlalite.backends.codegen.kernels.planner import KernelPlan
+from xlalite.backends.codegen.kernels.update import UpdateKernel
 from xlalite.backends.codegen.llvm import FunctionBuilder, Value, integer
 from xlalite.backends.cpu.emission.step_chunks import StepChunks
 from xlalite.hlo.ir.module import HloModule
+from xlalite.hlo.types.shape import Shape
 from xlalite.passes.memory.buffers import AllocationKind, BufferAssignment, BufferSlice
 
 _LARGEST = 8
@@ -64,7 +68,7 @@ def scalars_with_slots(module: HloModule, assignment: BufferAssignment, chunks: 
         return []
     found: dict[BufferSlice, None] = {}
     for (instruction, index), piece in assignment.slices.items():
-        if instruction.shape.subshape(index).is_scalar and 0 < piece.size_bytes <= _LARGEST and _is_own(piece):
+        if has_one_element(instruction.shape.subshape(index)) and 0 < piece.size_bytes <= _LARGEST and _is_own(piece):
             found[piece] = None
     return list(found)
 
@@ -76,15 +80,19 @@ def _is_own(piece: BufferSlice) -> bool:
 
 
 def is_scalar_work(plan: KernelPlan) -> bool:
-    """Whether a kernel only computes scalars, so that no call of it is needed."""
+    """Whether a kernel only computes scalars, or puts one into an array, so that no call of it is needed."""
     body = plan.kernel.request.body
-    return (
-        isinstance(plan.kernel, LoopKernel)
-        and all(
-            shape.is_array and not shape.dims
-            for instruction in body.instructions
-            for _, shape in instruction.shape.leaves()
-            if instruction.opcode not in ("parameter", "constant") or instruction.is_root
-        )
-        and not any(i.opcode in (*SEVERAL_ELEMENTS, "dot") for i in body.instructions)
+    steps = [step for step in body.instructions if step.opcode not in ("parameter", "constant") or step.is_root]
+    if isinstance(plan.kernel, UpdateKernel):
+        steps[steps.index(body.root)] = body.root.operand(1)
+    elif not isinstance(plan.kernel, LoopKernel):
+        return False
+    return all(
+        step.opcode not in (*SEVERAL_ELEMENTS, "dot") and all(has_one_element(leaf) for _, leaf in step.shape.leaves())
+        for step in steps
     )
+
+
+def has_one_element(shape: Shape) -> bool:
+    """Whether the value is an array of one element."""
+    return shape.is_array and shape.element_count == 1

@@ -24,8 +24,10 @@ def sample(dtype, rng, count):
     near_one = 1 + rng.standard_normal(count // 2) * 10.0 ** rng.uniform(-12, 0, count // 2)
     inside = rng.uniform(-1, 1, count // 2)
     turns = np.pi / 2 * rng.integers(-(2**20), 2**20, count // 4)
-    far_turns = np.pi / 2 * rng.integers(2**30, 2**50, count // 8)
-    landmarks = np.array([0.5, 1, 2, 88.72, -103.9, 709.78, -745.1, 0.55, 0.875, 1.09, 131072, 2.0**30, 3.95, 19.1])
+    far_turns = np.pi / 2 * np.rint(2.0 ** rng.uniform(17, 50, count // 8))
+    landmarks = np.array(
+        [0.5, 1, 2, 88.72, -103.9, 709.78, -745.1, 0.55, 0.875, 1.09, 131072, 2.0**30, 2.0**40, 3.95, 19.1]
+    )
     with np.errstate(over="ignore"):
         landmarks = landmarks.astype(dtype)
         parts = [part.astype(dtype) for part in (anything, usual, near_one, inside, turns, far_turns)]

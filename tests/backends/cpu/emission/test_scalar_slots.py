@@ -71,6 +71,29 @@ KERNELS = LOOP.format(
     index=2,
 )
 
+CELLS = LOOP.format(
+    computations="",
+    state="(s32[], {t}[1], {t}[7], {t}[1,7])",
+    body="""  x = {t}[1] get-tuple-element(s), index=1
+  a = {t}[7] get-tuple-element(s), index=2
+  out = {t}[1,7] get-tuple-element(s), index=3
+  one_a = {t}[1] dynamic-slice(a, i), dynamic_slice_sizes={1}
+  y = {t}[1] add(x, one_a)
+  cell = {t}[1,1] reshape(y)
+  n = s32[] constant(7)
+  place = s32[] subtract(n, i)
+  nil = s32[] constant(0)
+  more = {t}[1,7] dynamic-update-slice(out, cell, nil, place)
+  ROOT r = (s32[], {t}[1], {t}[7], {t}[1,7]) tuple(j, y, a, more)""",
+    entry="""  x = {t}[1] parameter(0)
+  a = {t}[7] parameter(1)
+  out = {t}[1,7] parameter(2)
+  t = (s32[], {t}[1], {t}[7], {t}[1,7]) tuple(zero, x, a, out)""",
+    result="{t}[1,7]",
+    index=3,
+)
+"""Each step reads an element of an array and puts one into another, from behind; the first place is clamped."""
+
 BRANCHES = LOOP.format(
     computations="""half { p = s32[] parameter(0)
   two = s32[] constant(2)
@@ -100,6 +123,16 @@ def test_scalars_of_loops_have_no_memory(dtype: str, check: Callable[..., Execut
     code = check(text, np.array(3, numpy), np.array(2, numpy), use_cache=False).as_text("llvm")
     assert "alloca" not in code
     assert code.count("store") == 1
+
+
+@pytest.mark.parametrize("dtype", ["f32", "s4", "bf16", "u64", "c64", "c128"])
+def test_elements_of_arrays_need_no_kernels(dtype: str, check: Callable[..., Executable]) -> None:
+    text = CELLS.replace("{t}", dtype)
+    numpy = parse(text).entry_computation.parameters[0].shape.dtype.numpy
+    arrays = np.array([1], numpy), np.arange(7).astype(numpy), np.full((1, 7), 3, numpy)
+    code = check(text, *arrays, use_cache=False).as_text("llvm")
+    assert "@kernel.dynamic-slice" not in code
+    assert "@kernel.dynamic-update-slice" not in code
 
 
 @pytest.mark.parametrize("dtype", ["pred", "s4", "c64", "c128", "f8e5m2"])
