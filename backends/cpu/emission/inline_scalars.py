@@ -33,14 +33,16 @@ def compute_inline(
     emitter = ElementEmitter(fb, 1, sources, ELEMENT_RULES)
     if isinstance(plan.kernel, UpdateKernel):
         target, update, *starts = body.root.operands
-        computed = [update]
+        written, computed = [target.shape], [update]
         places = [clamped_starts(emitter, tuple(starts), target.shape.dims, update.shape.dims)]
     else:
         computed = results_of(body)
-        places = [_first_index(result.shape) for result in computed]
+        written = [result.shape for result in computed]
+        places = [*map(_first_index, written)]
     elements = [emitter.element(each, _first_index(each.shape)) for each in computed]
-    for (index, leaf), place, element in zip(instruction.shape.leaves(), places, elements, strict=True):
-        view = ArrayView.row_major(address(instruction, index), leaf.dtype, leaf.dims)
+    leaves = [index for index, _ in instruction.shape.leaves()]
+    for index, shape, place, element in zip(leaves, written, places, elements, strict=True):
+        view = ArrayView.row_major(address(instruction, index), shape.dtype, shape.dims)
         view.write(emitter.math, place, element)
 
 

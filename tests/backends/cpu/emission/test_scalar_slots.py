@@ -135,6 +135,11 @@ def test_elements_of_arrays_need_no_kernels(dtype: str, check: Callable[..., Exe
     assert "@kernel.dynamic-update-slice" not in code
 
 
+def test_arrays_of_one_element_have_any_rank(check: Callable[..., Executable]) -> None:
+    constants = "a = f32[1,1] constant({{3}})\n b = s8[1] constant({5})"
+    check(f"HloModule m\nENTRY e {{\n {constants}\n ROOT r = (f32[1,1], s8[1]) tuple(a, b)\n}}")
+
+
 @pytest.mark.parametrize("dtype", ["pred", "s4", "c64", "c128", "f8e5m2"])
 def test_scalars_of_any_type(dtype: str, check: Callable[..., Executable]) -> None:
     text = SCALARS.replace("{t}", dtype).replace("multiply(x, y)", "and(x, y)" if dtype == "pred" else "add(x, y)")
