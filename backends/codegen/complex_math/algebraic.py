@@ -62,7 +62,8 @@ def quotient_of_singles(fb: FunctionBuilder, x: Complex, y: Complex) -> Complex:
     def part(total: Value) -> Value:
         if inverse is None:
             return fb.fdiv(total, norm)
-        return fb.select(fb.fcmp("oeq", total, 0.0), total, mended_quotient(fb, total, norm, inverse))
+        nothing = fb.fmul(total, inverse)  # NaN by a norm of zero
+        return fb.select(fb.fcmp("oeq", total, 0.0), nothing, mended_quotient(fb, total, norm, inverse))
 
     real, imaginary = fb.fadd(fb.fmul(a, c), fb.fmul(b, d)), fb.fsub(fb.fmul(b, c), fb.fmul(a, d))
     ordinary = part(real), part(imaginary)
