@@ -132,4 +132,11 @@ def _oddness(value: Value) -> float:
 
 
 def _argument_text(value: Value, shape: Shape) -> str:
-    return f"{shape.text()} {format_literal(Literal(value, shape))}"
+    return f"{shape.text()} {format_literal(Literal(value, _with_sizes_of(value, shape)))}"
+
+
+def _with_sizes_of(value: Value, shape: Shape) -> Shape:
+    """The shape with the sizes of a value where it has only bounds of them."""
+    if isinstance(value, tuple):
+        return Shape.tuple(tuple(map(_with_sizes_of, value, shape.elements)))
+    return Shape.array(shape.dtype, value.shape) if isinstance(value, np.ndarray) and shape.is_dynamic else shape

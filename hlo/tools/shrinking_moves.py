@@ -148,8 +148,9 @@ def constants_for_parameters(module: HloModule, arguments: Arguments) -> Variant
     """All small arguments inside the module, so that its text is all that is needed."""
     twin = module.clone()
     for parameter in twin.entry_computation.parameters:
-        if parameter.shape.is_array and parameter.shape.element_count <= _LARGEST_CONSTANT:
-            literal = Literal(arguments[parameter.attrs.number], parameter.shape)
+        shape = parameter.shape
+        if shape.is_array and not shape.is_dynamic and shape.element_count <= _LARGEST_CONSTANT:
+            literal = Literal(arguments[parameter.attrs.number], shape)
             parameter.replace_all_uses_with(twin.entry_computation.add(constant(literal)))
     values = _by_name(module, arguments)
     yield _part(twin.entry_computation.root, (), {p: values[p.name] for p in twin.entry_computation.parameters})

@@ -53,6 +53,14 @@ def test_text_can_be_read_again() -> None:
     assert text.count("// ") == 2
 
 
+def test_arguments_may_have_fewer_elements_than_their_bound() -> None:
+    text = (
+        "HloModule m\nENTRY e {\n x = f32[<=4] parameter(0)\n y = f32[<=4] negate(x)\n ROOT t = (f32[<=4]) tuple(y)\n}"
+    )
+    smallest = shrink(Case(parse(text), (np.ones(3, np.float32),)), lambda case: "negate" in opcodes(case))
+    assert "// x = f32[<=4] {" in smallest.text()
+
+
 def test_the_case_given_stays_as_it_is() -> None:
     before = str(PROGRAM)
     shrink(Case(PROGRAM, ARGUMENTS), lambda case: "tanh" in opcodes(case))
