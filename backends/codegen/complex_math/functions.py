@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.complex_math.parts import Complex
-from xlalite.backends.codegen.llvm import F32, F64, Function, FunctionBuilder, Value, struct, zero
+from xlalite.backends.codegen.llvm import F32, F64, Function, FunctionBuilder, Value, number_of, struct, zero
 from xlalite.hlo.late import imported
 from xlalite.hlo.records import dataclass
 
@@ -61,7 +62,9 @@ def emit_complex(fb: FunctionBuilder, name: str, *operands: Complex) -> Element:
     function, narrow = COMPLEX_FUNCTIONS[name], operands[0][0].type.scalar is F32
     wide = [(fb.fpext(a, F64), fb.fpext(b, F64)) if narrow else (a, b) for a, b in operands]
     with fb.contraction(False):
-        if narrow and function.of_singles is not None:
+        if name == "divide" and not narrow and _is_real_number(wide[1]):
+            result = _function(".algebraic:quotient_by_real")(fb, *wide)
+        elif narrow and function.of_singles is not None:
             result = _function(function.of_singles)(fb, *wide)
         else:
             result = _call(fb, name, function, wide)
@@ -70,6 +73,12 @@ def emit_complex(fb: FunctionBuilder, name: str, *operands: Complex) -> Element:
     if isinstance(result, Value):
         return fb.fptrunc(result, F32)
     return fb.fptrunc(result[0], F32), fb.fptrunc(result[1], F32)
+
+
+def _is_real_number(z: Complex) -> bool:
+    """Whether it is known now, real, finite and not 0."""
+    real, imaginary = map(number_of, z)
+    return bool(real) and imaginary == 0 and math.isfinite(real)
 
 
 def _call(fb: FunctionBuilder, name: str, function: ComplexFunction, operands: list[Complex]) -> Element:
