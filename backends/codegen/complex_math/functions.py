@@ -46,7 +46,7 @@ COMPLEX_FUNCTIONS: dict[str, ComplexFunction] = {
     "tan": ComplexFunction(".exponential:tangent", 1, ".exponential:tangent_of_single"),
     "log": ComplexFunction(".logarithm:logarithm"),
     "log-plus-one": ComplexFunction(".logarithm:logarithm_plus_one"),
-    "power": ComplexFunction(".logarithm:power", 2),
+    "power": ComplexFunction(".logarithm:power", 2, ".logarithm:power_of_singles"),
     "atan2": ComplexFunction(".logarithm:atan2", 2),
     "asin": ComplexFunction(".inverse:arc_sine"),
     "acos": ComplexFunction(".inverse:arc_cosine"),
