@@ -78,7 +78,7 @@ def emit_complex(fb: FunctionBuilder, name: str, *operands: Complex) -> Element:
 def _is_real_number(z: Complex) -> bool:
     """Whether it is known now, real, finite and not 0."""
     real, imaginary = map(number_of, z)
-    return bool(real) and imaginary == 0 and math.isfinite(real)
+    return real is not None and real != 0 and math.isfinite(real) and imaginary == 0
 
 
 def _call(fb: FunctionBuilder, name: str, function: ComplexFunction, operands: list[Complex]) -> Element:
