@@ -36,6 +36,7 @@ from xlalite.passes.preparation.convolution_kernel_order import ConvolutionKerne
 from xlalite.passes.preparation.convolution_winograd import ConvolutionWinograd
 from xlalite.passes.preparation.flatten_call_graph import FlattenCallGraph
 from xlalite.passes.preparation.line_merger import LineMerger
+from xlalite.passes.preparation.logical_dot_expander import LogicalDotExpander
 from xlalite.passes.preparation.reduction_splitter import ReductionSplitter
 from xlalite.passes.preparation.window_splitter import WindowSplitter
 from xlalite.passes.simplify.algebraic_simplifier import AlgebraicSimplifier
@@ -75,6 +76,7 @@ PASSES: dict[str, type[HloPass]] = {
         Fusion,
         LayoutNormalization,
         LineMerger,
+        LogicalDotExpander,
         LoopDoubleBuffering,
         LoopInvariantCodeMotion,
         LoopProductMotion,

@@ -175,7 +175,7 @@ backends.codegen.complex_math: algebraic, exponential, inverse, logarithm
 backends.codegen.elements: complex_arithmetic, control, convolution, dot, gathering, random, reduction, slicing
 backends.codegen.arrays: narrow_floats
 passes.normalization: batch_norm_expander, defusion, padded_forms, rng_expander, run_time_size_calls, scan_expander
-passes.preparation: complex_dot_expander, convolution_canonicalizer, reduction_splitter
+passes.preparation: complex_dot_expander, convolution_canonicalizer, logical_dot_expander, reduction_splitter
 passes.simplify: conditional_simplifier, constant_folding, loop_invariant_code_motion, reshape_mover, while_simplifier
 passes.simplify: choice, dot, indexing, reduction, shaping, slicing
 passes.analysis: trip_count

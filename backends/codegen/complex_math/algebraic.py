@@ -13,6 +13,7 @@ from xlalite.backends.codegen.complex_math.parts import (
     is_infinite,
     is_nan,
     is_origin,
+    is_zero,
     modulus_pair,
     scaled,
     signed_zero,
@@ -51,10 +52,7 @@ def quotient(fb: FunctionBuilder, x: Complex, y: Complex) -> Complex:
 
 
 def quotient_of_singles(fb: FunctionBuilder, x: Complex, y: Complex) -> Complex:
-    """The same for parts that are f32 numbers: products are exact and nothing leaves the range of f64.
-
-    Where Annex G differs, one part of the ordinary quotient at least is NaN.
-    """
+    """The same for parts that are f32 numbers: products are exact and nothing leaves the range of f64."""
     (a, b), (c, d) = x, y
     norm = fb.fadd(fb.fmul(c, c), fb.fmul(d, d))
     inverse = fb.fdiv(fb.constant(norm.type, 1.0), norm) if fb.module.target.has_fma else None
@@ -67,6 +65,26 @@ def quotient_of_singles(fb: FunctionBuilder, x: Complex, y: Complex) -> Complex:
 
     real, imaginary = fb.fadd(fb.fmul(a, c), fb.fmul(b, d)), fb.fsub(fb.fmul(b, c), fb.fmul(a, d))
     ordinary = part(real), part(imaginary)
+    return _mended(fb, x, y, ordinary)
+
+
+def quotient_by_real(fb: FunctionBuilder, x: Complex, y: Complex) -> Complex:
+    """The same for a divisor that is real, finite and not 0: each part by it.
+
+    A zero has the sign of the plain sum of products, and what is not finite counts in the other part, too.
+    """
+    (a, b), (c, d) = x, y
+
+    def part(number: Value, other: Value) -> Value:
+        rest = fb.fmul(other, d)
+        total = fb.fadd(fb.fmul(number, c), rest)
+        return fb.select(is_zero(fb, number), total, fb.fdiv(fb.fadd(number, rest), c))
+
+    return _mended(fb, x, y, (part(a, b), part(b, fb.fneg(a))))
+
+
+def _mended(fb: FunctionBuilder, x: Complex, y: Complex, ordinary: Complex) -> Complex:
+    """The ordinary quotient; where Annex G differs, one of its parts at least is NaN."""
     branch = fb.if_else(fb.any_lane(fb.fcmp("uno", *ordinary)), likely=False)
     with branch.then():
         branch.yield_(*_with_infinities(fb, x, y, ordinary))

@@ -7,6 +7,8 @@ where e^a is not. The clamped real part never gives infinity times zero, so that
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import TypeAlias
 
 from xlalite.backends.codegen.complex_math.parts import (
     Complex,
@@ -21,9 +23,9 @@ from xlalite.backends.codegen.complex_math.parts import (
 )
 from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value
 from xlalite.backends.codegen.math import double_double as dd, emit_math
-from xlalite.backends.codegen.math.exponential import exp_pair, expm1_pair
+from xlalite.backends.codegen.math.exponential import exp_and_expm1_of_single, exp_pair, expm1_pair
 from xlalite.backends.codegen.math.floating import at_least, at_most, with_sign_of
-from xlalite.backends.codegen.math.trigonometric import cosine_size_pair
+from xlalite.backends.codegen.math.trigonometric import cosine_and_sine_of_single, cosine_size_pair
 
 # e^1500 times the smallest positive number overflows still, and e^-1500 times the largest vanishes.
 _LIMIT = 1500.0
@@ -54,7 +56,18 @@ def exponential(fb: FunctionBuilder, z: Complex) -> Complex:
     """e^a (cos b + i sin b)."""
     a, b = z
     cosine, sine = emit_math(fb, "cosine", b), emit_math(fb, "sine", b)
-    real, imaginary = exponential_of_pair(fb, a, None, cosine, sine)
+    return _with_unbounded_angles(fb, z, exponential_of_pair(fb, a, None, cosine, sine))
+
+
+def exponential_of_single(fb: FunctionBuilder, z: Complex) -> Complex:
+    """The same for parts that are f32 numbers, whose products stay in the range of f64."""
+    (power, _), (cosine, sine) = exp_and_expm1_of_single(fb, z[0]), cosine_and_sine_of_single(fb, z[1])
+    return _with_unbounded_angles(fb, z, (fb.fmul(power, cosine), fb.fmul(power, sine)))
+
+
+def _with_unbounded_angles(fb: FunctionBuilder, z: Complex, result: Complex) -> Complex:
+    """The exponential where a turn by an infinite angle or a NaN does not count, and of real numbers."""
+    (a, b), (real, imaginary) = z, result
     turning = fb.not_(is_finite(fb, b))
     vanishes = fb.and_(turning, fb.fcmp("oeq", a, -math.inf))
     real = fb.select(fb.and_(turning, fb.fcmp("oeq", a, math.inf)), math.inf, real)
@@ -75,6 +88,19 @@ def exponential_minus_one(fb: FunctionBuilder, z: Complex) -> Complex:
     return near, imaginary
 
 
+def exponential_minus_one_of_single(fb: FunctionBuilder, z: Complex) -> Complex:
+    """(e^a - 1) - 2 e^a sin^2(b/2) + 2i e^a sin(b/2) cos(b/2) for parts that are f32 numbers."""
+    a, b = z
+    power, size = exp_and_expm1_of_single(fb, a)
+    cosine, sine = cosine_and_sine_of_single(fb, fb.fmul(b, 0.5))
+    twice = fb.fmul(fb.fmul(sine, 2.0), power)
+    real = fb.mul_add(twice, fb.fneg(sine), size)
+    turning = fb.not_(is_finite(fb, b))
+    real = fb.select(fb.and_(turning, is_infinite(fb, a)), size, real)
+    vanishes = fb.or_(is_zero(fb, b), fb.and_(turning, fb.fcmp("oeq", a, -math.inf)))
+    return real, fb.select(vanishes, signed_zero(fb, b), fb.fmul(twice, cosine))
+
+
 def logistic(fb: FunctionBuilder, z: Complex) -> Complex:
     """1 / (1 + e^-z) by sums of positive terms where nothing cancels.
 
@@ -93,7 +119,28 @@ def logistic(fb: FunctionBuilder, z: Complex) -> Complex:
     dividend = choose(fb, fb.fcmp("olt", a, 0.0), negative, dd.add_float(fb, turned, m))
     real = dd.collapse(fb, dd.divide(fb, dividend, divisor))
     sine = dd.two_product(fb, e, emit_math(fb, "sine", b))
-    imaginary = dd.collapse(fb, dd.divide(fb, sine, divisor))
+    return _with_steps(fb, z, (real, dd.collapse(fb, dd.divide(fb, sine, divisor))))
+
+
+def logistic_of_single(fb: FunctionBuilder, z: Complex) -> Complex:
+    """The same for parts that are f32 numbers, without pairs."""
+    a, b = z
+    e, below = exp_and_expm1_of_single(fb, fb.fneg(fb.fabs(a)))
+    cosine, sine = cosine_and_sine_of_single(fb, fb.fmul(b, 0.5))
+    twice = fb.fmul(cosine, 2.0)
+    square = fb.fmul(twice, cosine)
+    turned = fb.fmul(square, e)
+    divisor = fb.fadd(fb.mul_add(below, below, turned), turned)
+    negative = fb.fmul(e, fb.fadd(square, below))
+    dividend = fb.select(fb.fcmp("olt", a, 0.0), negative, fb.fsub(turned, below))
+    inverse = fb.fdiv(fb.constant(a.type, 1.0), divisor)
+    imaginary = fb.fmul(fb.fmul(fb.fmul(twice, sine), e), inverse)
+    return _with_steps(fb, z, (fb.fmul(dividend, inverse), imaginary))
+
+
+def _with_steps(fb: FunctionBuilder, z: Complex, result: Complex) -> Complex:
+    """The logistic function with 0 and 1 at infinities, and that of real numbers."""
+    (a, b), (real, imaginary) = z, result
     far = is_infinite(fb, a)
     real = fb.select(far, fb.select(fb.fcmp("ogt", a, 0.0), fb.constant(a.type, 1.0), 0.0), real)
     imaginary = fb.select(fb.or_(is_zero(fb, b), far), signed_zero(fb, b), imaginary)
@@ -111,32 +158,57 @@ def _sinh_and_cosh_pairs(fb: FunctionBuilder, size: Value) -> tuple[dd.Pair, dd.
     return choose(fb, fb.fcmp("olt", size, 2.0**-28), twice, sine), dd.add(fb, power, inverse), _integer(fb, above)
 
 
-def _sinh_and_cosh(fb: FunctionBuilder, a: Value) -> tuple[Value, Value, Value]:
-    """2^-k sinh a, 2^-k cosh a and the integer k."""
-    sine, cosine, exponent = _sinh_and_cosh_pairs(fb, fb.fabs(a))
-    half_sine, half_cosine = (fb.fmul(dd.collapse(fb, pair), 0.5) for pair in (sine, cosine))
-    return with_sign_of(fb, half_sine, a), half_cosine, exponent
+def _products(fb: FunctionBuilder, z: Complex) -> tuple[Complex, Complex]:
+    """(sinh a cos b, cosh a sin b) and (cosh a cos b, sinh a sin b)."""
+    a, b = z
+    *pairs, exponent = _sinh_and_cosh_pairs(fb, fb.fabs(a))
+    sinh, cosh = (fb.fmul(dd.collapse(fb, pair), 0.5) for pair in pairs)
+    sinh, cosine, sine = with_sign_of(fb, sinh, a), emit_math(fb, "cosine", b), emit_math(fb, "sine", b)
+
+    def product(size: Value, turn: Value) -> Value:
+        return scaled(fb, fb.fmul(size, turn), exponent)
+
+    return (product(sinh, cosine), product(cosh, sine)), (product(cosh, cosine), product(sinh, sine))
 
 
-def hyperbolic_sine(fb: FunctionBuilder, z: Complex) -> Complex:
+def _products_of_single(fb: FunctionBuilder, z: Complex) -> tuple[Complex, Complex]:
+    """The same for parts that are f32 numbers."""
+    a, b = z
+    (power, above), (cosine, sine) = exp_and_expm1_of_single(fb, fb.fabs(a)), cosine_and_sine_of_single(fb, b)
+    inverse = fb.fdiv(fb.constant(a.type, 0.5), power)
+    sinh = with_sign_of(fb, fb.mul_add(above, inverse, fb.fmul(above, 0.5)), a)
+    cosh = fb.mul_add(power, 0.5, inverse)
+    return (fb.fmul(sinh, cosine), fb.fmul(cosh, sine)), (fb.fmul(cosh, cosine), fb.fmul(sinh, sine))
+
+
+_Products: TypeAlias = Callable[[FunctionBuilder, Complex], tuple[Complex, Complex]]
+
+
+def hyperbolic_sine(fb: FunctionBuilder, z: Complex, products: _Products = _products) -> Complex:
     """Sinh a cos b + i cosh a sin b."""
     a, b = z
-    sinh, cosh, exponent = _sinh_and_cosh(fb, a)
-    real = scaled(fb, fb.fmul(sinh, emit_math(fb, "cosine", b)), exponent)
-    imaginary = scaled(fb, fb.fmul(cosh, emit_math(fb, "sine", b)), exponent)
+    real, imaginary = products(fb, z)[0]
     kept = fb.or_(is_zero(fb, a), fb.and_(is_infinite(fb, a), fb.not_(is_finite(fb, b))))
     return fb.select(kept, a, real), fb.select(is_zero(fb, b), b, imaginary)
 
 
-def hyperbolic_cosine(fb: FunctionBuilder, z: Complex) -> Complex:
+def hyperbolic_sine_of_single(fb: FunctionBuilder, z: Complex) -> Complex:
+    """The same for parts that are f32 numbers."""
+    return hyperbolic_sine(fb, z, _products_of_single)
+
+
+def hyperbolic_cosine(fb: FunctionBuilder, z: Complex, products: _Products = _products) -> Complex:
     """Cosh a cos b + i sinh a sin b."""
     a, b = z
-    sinh, cosh, exponent = _sinh_and_cosh(fb, a)
-    real = scaled(fb, fb.fmul(cosh, emit_math(fb, "cosine", b)), exponent)
-    imaginary = scaled(fb, fb.fmul(sinh, emit_math(fb, "sine", b)), exponent)
+    real, imaginary = products(fb, z)[1]
     unbounded = fb.and_(is_infinite(fb, a), fb.not_(is_finite(fb, b)))
     either_zero = fb.or_(is_zero(fb, a), is_zero(fb, b))
     return fb.select(unbounded, math.inf, real), fb.select(either_zero, signed_zero(fb, a, b), imaginary)
+
+
+def hyperbolic_cosine_of_single(fb: FunctionBuilder, z: Complex) -> Complex:
+    """The same for parts that are f32 numbers."""
+    return hyperbolic_cosine(fb, z, _products_of_single)
 
 
 def hyperbolic_tangent(fb: FunctionBuilder, z: Complex) -> Complex:
@@ -170,9 +242,28 @@ def hyperbolic_tangent(fb: FunctionBuilder, z: Complex) -> Complex:
     return real, fb.select(is_zero(fb, b), b, imaginary)
 
 
+def hyperbolic_tangent_of_single(fb: FunctionBuilder, z: Complex) -> Complex:
+    """(1 - E^2 + 4i E sin b cos b) / ((1 - E)^2 + 4 E cos^2 b) with E = e^(-2 |a|), for parts that are f32 numbers."""
+    a, b = z
+    e, below = exp_and_expm1_of_single(fb, fb.fmul(fb.fabs(a), -2.0))
+    cosine, sine = cosine_and_sine_of_single(fb, b)
+    weighted = fb.fmul(fb.fmul(e, 4.0), cosine)
+    inverse = fb.fdiv(fb.constant(a.type, 1.0), fb.mul_add(weighted, cosine, fb.fmul(below, below)))
+    real = fb.fmul(fb.fmul(fb.fneg(below), fb.fadd(e, 1.0)), inverse)
+    imaginary = fb.fmul(fb.fmul(weighted, sine), inverse)
+    at_infinity = fb.and_(is_infinite(fb, a), fb.not_(is_finite(fb, b)))
+    real = with_sign_of(fb, fb.select(at_infinity, 1.0, fb.select(is_zero(fb, a), 0.0, real)), a)
+    return real, fb.select(fb.or_(at_infinity, is_zero(fb, b)), signed_zero(fb, b), imaginary)
+
+
 def sine(fb: FunctionBuilder, z: Complex) -> Complex:
     """-i sinh(iz)."""
     return rotate_back(fb, hyperbolic_sine(fb, rotate(fb, z)))
+
+
+def sine_of_single(fb: FunctionBuilder, z: Complex) -> Complex:
+    """The same for parts that are f32 numbers."""
+    return rotate_back(fb, hyperbolic_sine_of_single(fb, rotate(fb, z)))
 
 
 def cosine(fb: FunctionBuilder, z: Complex) -> Complex:
@@ -180,6 +271,16 @@ def cosine(fb: FunctionBuilder, z: Complex) -> Complex:
     return hyperbolic_cosine(fb, rotate(fb, z))
 
 
+def cosine_of_single(fb: FunctionBuilder, z: Complex) -> Complex:
+    """The same for parts that are f32 numbers."""
+    return hyperbolic_cosine_of_single(fb, rotate(fb, z))
+
+
 def tangent(fb: FunctionBuilder, z: Complex) -> Complex:
     """-i tanh(iz)."""
     return rotate_back(fb, hyperbolic_tangent(fb, rotate(fb, z)))
+
+
+def tangent_of_single(fb: FunctionBuilder, z: Complex) -> Complex:
+    """The same for parts that are f32 numbers."""
+    return rotate_back(fb, hyperbolic_tangent_of_single(fb, rotate(fb, z)))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.complex_math.parts import Complex
-from xlalite.backends.codegen.llvm import F32, F64, Function, FunctionBuilder, Value, struct, zero
+from xlalite.backends.codegen.llvm import F32, F64, Function, FunctionBuilder, Value, number_of, struct, zero
 from xlalite.hlo.late import imported
 from xlalite.hlo.records import dataclass
 
@@ -32,18 +33,20 @@ COMPLEX_FUNCTIONS: dict[str, ComplexFunction] = {
     "sign": ComplexFunction(".algebraic:direction"),
     "sqrt": ComplexFunction(".algebraic:square_root"),
     "rsqrt": ComplexFunction(".algebraic:reciprocal_root"),
-    "exponential": ComplexFunction(".exponential:exponential"),
-    "exponential-minus-one": ComplexFunction(".exponential:exponential_minus_one"),
-    "logistic": ComplexFunction(".exponential:logistic"),
-    "sinh": ComplexFunction(".exponential:hyperbolic_sine"),
-    "cosh": ComplexFunction(".exponential:hyperbolic_cosine"),
-    "tanh": ComplexFunction(".exponential:hyperbolic_tangent"),
-    "sine": ComplexFunction(".exponential:sine"),
-    "cosine": ComplexFunction(".exponential:cosine"),
-    "tan": ComplexFunction(".exponential:tangent"),
+    "exponential": ComplexFunction(".exponential:exponential", 1, ".exponential:exponential_of_single"),
+    "exponential-minus-one": ComplexFunction(
+        ".exponential:exponential_minus_one", 1, ".exponential:exponential_minus_one_of_single"
+    ),
+    "logistic": ComplexFunction(".exponential:logistic", 1, ".exponential:logistic_of_single"),
+    "sinh": ComplexFunction(".exponential:hyperbolic_sine", 1, ".exponential:hyperbolic_sine_of_single"),
+    "cosh": ComplexFunction(".exponential:hyperbolic_cosine", 1, ".exponential:hyperbolic_cosine_of_single"),
+    "tanh": ComplexFunction(".exponential:hyperbolic_tangent", 1, ".exponential:hyperbolic_tangent_of_single"),
+    "sine": ComplexFunction(".exponential:sine", 1, ".exponential:sine_of_single"),
+    "cosine": ComplexFunction(".exponential:cosine", 1, ".exponential:cosine_of_single"),
+    "tan": ComplexFunction(".exponential:tangent", 1, ".exponential:tangent_of_single"),
     "log": ComplexFunction(".logarithm:logarithm"),
     "log-plus-one": ComplexFunction(".logarithm:logarithm_plus_one"),
-    "power": ComplexFunction(".logarithm:power", 2),
+    "power": ComplexFunction(".logarithm:power", 2, ".logarithm:power_of_singles"),
     "atan2": ComplexFunction(".logarithm:atan2", 2),
     "asin": ComplexFunction(".inverse:arc_sine"),
     "acos": ComplexFunction(".inverse:arc_cosine"),
@@ -59,7 +62,9 @@ def emit_complex(fb: FunctionBuilder, name: str, *operands: Complex) -> Element:
     function, narrow = COMPLEX_FUNCTIONS[name], operands[0][0].type.scalar is F32
     wide = [(fb.fpext(a, F64), fb.fpext(b, F64)) if narrow else (a, b) for a, b in operands]
     with fb.contraction(False):
-        if narrow and function.of_singles is not None:
+        if name == "divide" and not narrow and _is_real_number(wide[1]):
+            result = _function(".algebraic:quotient_by_real")(fb, *wide)
+        elif narrow and function.of_singles is not None:
             result = _function(function.of_singles)(fb, *wide)
         else:
             result = _call(fb, name, function, wide)
@@ -68,6 +73,12 @@ def emit_complex(fb: FunctionBuilder, name: str, *operands: Complex) -> Element:
     if isinstance(result, Value):
         return fb.fptrunc(result, F32)
     return fb.fptrunc(result[0], F32), fb.fptrunc(result[1], F32)
+
+
+def _is_real_number(z: Complex) -> bool:
+    """Whether it is known now, real, finite and not 0."""
+    real, imaginary = map(number_of, z)
+    return real is not None and real != 0 and math.isfinite(real) and imaginary == 0
 
 
 def _call(fb: FunctionBuilder, name: str, function: ComplexFunction, operands: list[Complex]) -> Element:

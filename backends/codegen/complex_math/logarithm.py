@@ -6,6 +6,8 @@ Near modulus 1 the logarithm is about |z|^2 - 1, which cancels; there its terms,
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import TypeAlias
 
 from xlalite.backends.codegen.complex_math.exponential import exponential_of_pair
 from xlalite.backends.codegen.complex_math.parts import (
@@ -24,10 +26,11 @@ from xlalite.backends.codegen.complex_math.parts import (
 from xlalite.backends.codegen.llvm import F64, FunctionBuilder, Value
 from xlalite.backends.codegen.math import double_double as dd, emit_math
 from xlalite.backends.codegen.math.angle_pair import atan2_pair
-from xlalite.backends.codegen.math.exponential import LN2_HIGH, LN2_LOW
+from xlalite.backends.codegen.math.exponential import LN2_HIGH, LN2_LOW, exp_and_expm1_of_single
 from xlalite.backends.codegen.math.floating import DOUBLE, bits_of, power_of_two, with_sign_of
 from xlalite.backends.codegen.math.logarithm import Split, log_of_split, split_normal
 from xlalite.backends.codegen.math.power import log_pair
+from xlalite.backends.codegen.math.trigonometric import cosine_and_sine_of_single
 
 
 def log_of_modulus(fb: FunctionBuilder, z: Complex, low: Value | None = None) -> Value:
@@ -84,7 +87,10 @@ def logarithm_plus_one(fb: FunctionBuilder, z: Complex) -> Complex:
     return choose(fb, is_origin(fb, z), z, result)
 
 
-def power(fb: FunctionBuilder, z: Complex, w: Complex) -> Complex:
+_Exponential: TypeAlias = Callable[[FunctionBuilder, dd.Pair, dd.Pair], Complex]
+
+
+def power(fb: FunctionBuilder, z: Complex, w: Complex, exponential: _Exponential | None = None) -> Complex:
     """e^(w log z) with the logarithm and the product as pairs.
 
     z^0 = 1^w = 1, 0^w = 0 where w has a positive real part, and a zero part of w or of the angle takes no part even
@@ -94,11 +100,7 @@ def power(fb: FunctionBuilder, z: Complex, w: Complex) -> Complex:
     size, angle = _log_modulus_pair(fb, z), atan2_pair(fb, z[1], z[0])
     growth = _sum(fb, _product(fb, c, size), _negated(fb, _product(fb, d, angle)))
     turn = _sum(fb, _product(fb, c, angle), _product(fb, d, size))
-    sine, cosine = emit_math(fb, "sine", turn[0]), emit_math(fb, "cosine", turn[0])
-    low = fb.select(fb.fcmp("olt", fb.fabs(turn[1]), 2.0**-27), turn[1], 0.0)
-    turned_sine = fb.fma(low, cosine, sine)
-    turned_cosine = fb.fma(fb.fneg(low), sine, cosine)
-    result = exponential_of_pair(fb, growth[0], growth[1], turned_cosine, turned_sine)
+    result = (exponential or _exponential)(fb, growth, turn)
     turning = fb.not_(is_finite(fb, turn[0]))
     vanishes = fb.and_(turning, fb.fcmp("oeq", growth[0], -math.inf))
     unbounded = fb.and_(turning, fb.fcmp("oeq", growth[0], math.inf))
@@ -113,6 +115,30 @@ def power(fb: FunctionBuilder, z: Complex, w: Complex) -> Complex:
     result = choose(fb, nothing, (zero, zero), (real, imaginary))
     result = choose(fb, undefined, (not_a_number, not_a_number), result)
     return choose(fb, fb.or_(is_origin(fb, w), z_is_one), (one, zero), result)
+
+
+def power_of_singles(fb: FunctionBuilder, z: Complex, w: Complex) -> Complex:
+    """The same for parts that are f32 numbers, whose exponentials need no pairs."""
+
+    def exponential(fb: FunctionBuilder, growth: dd.Pair, turn: dd.Pair) -> Complex:
+        cosine, sine = _turned(fb, cosine_and_sine_of_single(fb, turn[0]), turn[1])
+        size, _ = exp_and_expm1_of_single(fb, growth[0])
+        return fb.fmul(size, cosine), fb.fmul(size, sine)
+
+    return power(fb, z, w, exponential)
+
+
+def _exponential(fb: FunctionBuilder, growth: dd.Pair, turn: dd.Pair) -> Complex:
+    """e^(growth + turn i)."""
+    angle = emit_math(fb, "cosine", turn[0]), emit_math(fb, "sine", turn[0])
+    return exponential_of_pair(fb, *growth, *_turned(fb, angle, turn[1]))
+
+
+def _turned(fb: FunctionBuilder, angle: tuple[Value, Value], low: Value) -> tuple[Value, Value]:
+    """Cosine and sine of an angle that is larger by a small one."""
+    cosine, sine = angle
+    low = fb.select(fb.fcmp("olt", fb.fabs(low), 2.0**-27), low, 0.0)
+    return fb.fma(fb.fneg(low), sine, cosine), fb.fma(low, cosine, sine)
 
 
 def _log_modulus_pair(fb: FunctionBuilder, z: Complex) -> dd.Pair:

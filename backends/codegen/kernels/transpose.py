@@ -57,14 +57,15 @@ def plan_transpose(request: KernelRequest, shape: KernelShape) -> TransposeKerne
     if root.operand(0).opcode != "parameter":
         return Declined("the transposed array is not in memory")
     rank = root.shape.rank
-    if root.shape.dtype.is_complex and root.shape.dtype.bits == 128:
-        return Declined("an element is wider than any lane")
+    lanes = request.target.lanes(8 * root.shape.dtype.size_bytes)
+    if lanes == 1:
+        return Declined("an element fills a vector")
     rows = root.attrs.dimensions.index(rank - 1)
     small = min(root.shape.dims[-1], root.shape.dims[rows])
     if small < _SMALLEST_SIZE + (root.shape.dtype.size_bytes == 1):
         return Declined(f"a side of the tile has only {small} elements")
     is_quick = root.shape.dtype.size_bytes >= 4 and root.shape.size_bytes <= _FEW_BYTES
-    most = min(request.target.lanes(8 * root.shape.dtype.size_bytes), 8 if is_quick else 16)
+    most = min(lanes, 8 if is_quick else 16)
     side = min(most, 1 << (small.bit_length() - 1))
     outer = tuple(d for d in range(rank - 1) if d != rows and root.shape.dims[d] != 1)
     return TransposeKernel(request, rows, side, outer)

@@ -63,6 +63,12 @@ def reduce_to_pair(fb: FunctionBuilder, x: Value, n: Value, parts: tuple[float, 
 
 def reduce_double(fb: FunctionBuilder, x: Value) -> tuple[dd.Pair, Value]:
     """The pair r in [-pi/4, pi/4] and an integer n, of which two bits count, with x = n * pi / 2 + r, for any f64 x."""
+    high, low, quadrant = reduce_to_terms(fb, x)
+    return dd.fast_two_sum(fb, high, low), quadrant
+
+
+def reduce_to_terms(fb: FunctionBuilder, x: Value) -> tuple[Value, Value, Value]:
+    """The same with r as a sum of two terms; of f32 numbers the larger one has all digits but the last."""
     shifted = fb.fma(x, TWO_OVER_PI, DOUBLE.rounder)
     n = fb.fsub(shifted, DOUBLE.rounder)
     high, low = reduce_to_pair(fb, x, n, HALF_PI[F64])
@@ -76,7 +82,7 @@ def reduce_double(fb: FunctionBuilder, x: Value) -> tuple[dd.Pair, Value]:
     with branch.otherwise():
         branch.yield_(high, low, quadrant)
     high, low, quadrant = branch.results
-    return dd.fast_two_sum(fb, high, low), quadrant
+    return high, low, quadrant
 
 
 def with_large_lanes(

@@ -171,6 +171,16 @@ def half_expm1_terms(fb: FunctionBuilder, x: Value) -> tuple[Value, Value]:
     return high, fb.mul_add(s, tail, fb.fadd(low, base_low))
 
 
+def exp_and_expm1_of_single(fb: FunctionBuilder, x: Value) -> tuple[Value, Value]:
+    """e**x and e**x - 1 of an f64 x of at most 25 bits, to about 2**-51; as if of 700 beyond that."""
+    shifted, start, correction = reduce_by_ln2(fb, at_least(fb, at_most(fb, x, 700.0), -700.0))
+    r = fb.fadd(start, correction)
+    s = power_of_low_bits(fb, shifted, DOUBLE.bias)
+    product = fb.fmul(s, fb.fmul(r, fb.mul_add(r, estrin(fb, r, EXPM1[F64]), 1.0)))
+    # A difference, so that of -0 it is -0.
+    return fb.fadd(s, product), fb.fsub(product, fb.fsub(fb.constant(x.type, 1.0), s))
+
+
 def reduce_by_ln2(fb: FunctionBuilder, x: Value) -> tuple[Value, Value, Value]:
     """The n in the low bits of the first, and r as a sum of an exact part and a small one, with x = n ln 2 + r."""
     format_ = format_of(x)

@@ -15,9 +15,10 @@ from xlalite.backends.codegen.math.argument_reduction import (
     reduce_by_parts,
     reduce_double,
     reduce_to_pair,
+    reduce_to_terms,
     with_large_lanes,
 )
-from xlalite.backends.codegen.math.floating import SINGLE, bits_of, float_of, format_of, with_sign_of
+from xlalite.backends.codegen.math.floating import DOUBLE, SINGLE, bits_of, float_of, format_of, with_sign_of
 from xlalite.backends.codegen.math.polynomial import estrin, horner
 
 # (sin(r) - r) / r**3 in powers of r**2; f32 on [-1.602, 1.602], error 2^-31.0.
@@ -115,6 +116,20 @@ def cosine_size_pair(fb: FunctionBuilder, x: Value) -> dd.Pair:
     """The cosine of an f64 angle, or minus it, as a pair to about 2**-60."""
     high, low, _ = _sine_terms(fb, x, 1)
     return dd.fast_two_sum(fb, high, low)
+
+
+def cosine_and_sine_of_single(fb: FunctionBuilder, x: Value) -> tuple[Value, Value]:
+    """Both of an f64 angle of at most 25 bits, to about 2**-51, with one reduction."""
+    r, _, quadrant = reduce_to_terms(fb, x)
+    square = fb.fmul(r, r)
+    sine = fb.fmul(r, fb.mul_add(square, estrin(fb, square, _SIN), 1.0))
+    cosine = fb.mul_add(square, fb.mul_add(square, estrin(fb, square, _COS), -0.5), 1.0)
+    odd = fb.icmp("ne", fb.and_(quadrant, 1), 0)
+
+    def turned(size: Value, quadrant: Value) -> Value:
+        return float_of(fb, fb.xor(bits_of(fb, size), fb.shl(fb.lshr(quadrant, 1), 63)), DOUBLE)
+
+    return turned(fb.select(odd, sine, cosine), fb.add(quadrant, 1)), turned(fb.select(odd, cosine, sine), quadrant)
 
 
 def _sine_terms(fb: FunctionBuilder, x: Value, quarters: int) -> tuple[Value, Value, Value]:

@@ -17,6 +17,7 @@ from xlalite.passes.simplify.dce import DeadCodeElimination
 Defusion = late("xlalite.passes.normalization.defusion:Defusion", "fusion")
 DynamicPadder = late("xlalite.passes.normalization.dynamic_padder:DynamicPadder", "custom-call")
 ComplexDotExpander = late("xlalite.passes.preparation.complex_dot_expander:ComplexDotExpander", "dot", "convolution")
+LogicalDotExpander = late("xlalite.passes.preparation.logical_dot_expander:LogicalDotExpander", "dot", "convolution")
 ConvolutionWinograd = late("xlalite.passes.preparation.convolution_winograd:ConvolutionWinograd", "convolution")
 ConvolutionCanonicalizer = late(
     "xlalite.passes.preparation.convolution_canonicalizer:ConvolutionCanonicalizer", "convolution"
@@ -78,6 +79,7 @@ def _until_fused(options: CompileOptions, target: TargetInfo) -> tuple[Stage, ..
         Defusion(),
         *needed,
         ComplexDotExpander(),
+        LogicalDotExpander(),
         *((ConvolutionWinograd(winograd),) if winograd else ()),
         ConvolutionKernelOrder(),
         ConvolutionCanonicalizer(),

@@ -1,6 +1,7 @@
 """The logarithm of the gamma function, its derivatives, and Hurwitz' zeta function, in HLO operations on f64.
 
-_LOG_GAMMA_AT_TWO and _DIGAMMA_OVER_DISTANCE are interpolants in Chebyshev nodes, computed with 250 bits.
+_LOG_GAMMA_AT_TWO, _STIRLING, _SINE_OF_HALF_TURNS and _DIGAMMA_OVER_DISTANCE are interpolants in Chebyshev nodes,
+computed with 250 bits.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from xlalite.hlo.stablehlo.special_functions.series import polynomial, unary
 
 # fmt: off
 _LOG_GAMMA_AT_TWO = (
-    0.3224670334241132, -0.0673523010531981, 0.02058080842778455, -0.00738555102867399, 0.002890510330741392,
-    -0.0011927539117029314, 0.000509669524750251, -0.00022315475846334146, 9.94575125764774e-05,
-    -4.492623662163321e-05, 2.0507216220575453e-05, -9.439488152336623e-06, 4.374830640001359e-06,
-    -2.039234966586067e-06, 9.55383010437424e-07, -4.490118767708342e-07, 2.1106257388786401e-07,
-    -1.0186881067900076e-07, 5.009656857779146e-08, -1.7782629755425764e-08, 8.611143939329227e-09,
-    -1.4214624695614708e-08, 3.6893009800341184e-10, 5.59232175317374e-09, 5.308983794995541e-09,
+    0.3224670334241132, -0.06735230105319809, 0.020580808427784602, -0.007385551028674748, 0.0028905103307352523,
+    -0.0011927539116544112, 0.0005096695250286105, -0.00022315475983695126, 9.945750595125288e-05,
+    -4.4926216306807016e-05, 2.0507309153461225e-05, -9.439653601579865e-06, 4.374023273235208e-06,
+    -2.0385366752909975e-06, 9.59761099463026e-07, -4.4990048370200897e-07, 1.9673538695769898e-07,
+    -1.058964494970674e-07, 7.56080839456729e-08, -1.5914964512871204e-09, -9.486657295334346e-09,
+    -2.929933319612839e-08,
 )
 _DIGAMMA_OVER_DISTANCE = (
     0.9510558760318328, -0.4236274212814606, 0.24054248424078697, -0.14840492305388092, 0.09498872445289039,
@@ -28,8 +29,12 @@ _DIGAMMA_OVER_DISTANCE = (
     0.00011881232908510335,
 )
 _STIRLING = (
-    0.08333333333333333, -0.002777777777777778, 0.0007936507936507937, -0.0005952380952380953, 0.0008417508417508417,
-    -0.0019175269175269176, 0.00641025641025641, -0.029550653594771242,
+    0.08333333333333331, -0.002777777777734769, 0.0007936507759935256, -0.0005952352439092053, 0.0008415127599549598,
+    -0.0019058041797362663, 0.006043560536192271, -0.02188646223118823, 0.06688177820923424, -0.11104695308738122,
+)
+_SINE_OF_HALF_TURNS = (
+    1.0, -1.6449340668482264, 0.8117424252833393, -0.19075182412149616, 0.02614784780555096, -0.0023460808954639607,
+    0.0001484278414189103, -6.972099660851199e-06, 2.4502943624559793e-07,
 )
 _DIGAMMA = (
     0.08333333333333333, -0.008333333333333333, 0.003968253968253968, -0.004166666666666667, 0.007575757575757576,
@@ -44,7 +49,7 @@ _EULER_MACLAURIN = (
 _ONE_MINUS_EULER = 0.42278433509846713
 # Where digamma is 0, as a number and what rounding takes from it.
 _ROOT = (1.4616321449683622, 9.549995429965697e-17)
-_STIRLING_FROM = 8.5
+_STIRLING_FROM = 3.5
 _ASYMPTOTIC_FROM = 10.0
 # Terms of the sum and of Euler's and Maclaurin's correction: for f64, and for 2^-30.
 _ZETA_TERMS = 10, 12
@@ -52,43 +57,34 @@ _SHORT_ZETA_TERMS = 5, 8
 
 
 def lgamma(x: Handle) -> Handle:
-    """The logarithm of |gamma(x)|.
+    """The logarithm of |gamma(x)|, with one logarithm for numbers from 0 on.
 
-    At least 1/2: a product takes arguments up to 8.5 to [1.25, 2.5], where a polynomial around 2 is used (below, the
-    same polynomial and log(x)); beyond, Stirling's series. Below 1/2: gamma(x) gamma(1 - x) = pi / sin(pi x).
+    Up to 3.5 it is a whole number away from lgamma(2 + u), a polynomial of u, by the logarithm of a product that is not
+    far from 1: the error of a larger one would count. Beyond, (x - 1/2) log x - x + log(2 pi) / 2 and a polynomial of
+    1 / x^2, over x. Below 0, gamma(x) gamma(1 - x) = pi / sin(pi x).
     """
     builder = x.builder
-    reflected = builder.compare(x, 0.5, "LT")
+    reflected = builder.compare(x, 0.0, "LT")
     y = builder.select(reflected, 1.0 - x, x)
-    right = builder.select(builder.compare(y, _STIRLING_FROM, "GT"), _stirling(y), _log_gamma_near_two(y))
+    low, middle = builder.compare(y, 0.28125, "LT"), builder.compare(y, 1.28125, "LT")
+    is_far, above = builder.compare(y, _STIRLING_FROM, "GT"), builder.compare(y, 2.28125, "GT")
+    less = y - 1.0
+    u = builder.select(middle, builder.select(low, y, less), builder.select(above, y - 3.0, y - 2.0))
+    beyond = builder.select(is_far, y, builder.select(above, less, y * 0.0 + 1.0))
+    log = unary("log", builder.select(middle, builder.select(low, y * y + y, y), beyond))
+    series = u * (polynomial(u, _LOG_GAMMA_AT_TWO) * u + _ONE_MINUS_EULER)
+    near = series + builder.select(above, log, -log)
+    inverse = 1.0 / y
+    tail = polynomial(inverse * inverse, _STIRLING) * inverse
+    far = (y - 0.5) * (log - 1.0) + (0.5 * math.log(2 * math.pi) - 0.5) + tail
+    right = builder.select(is_far, far, near)
     magnitude = unary("abs", x)
     fraction = magnitude - unary("floor", magnitude)
     fraction = builder.op("minimum", (fraction, 1.0 - fraction))
-    left = math.log(math.pi) - unary("log", unary("sine", fraction * math.pi)) - right
+    left = -unary("log", fraction * polynomial(fraction * fraction, _SINE_OF_HALF_TURNS)) - right
     left = builder.select(builder.compare(fraction, 0.0, "EQ"), magnitude * 0.0 + math.inf, left)
     infinite = builder.compare(magnitude, math.inf, "EQ")
     return builder.select(infinite, magnitude, builder.select(reflected, left, right))
-
-
-def _log_gamma_near_two(y: Handle) -> Handle:
-    """For y from 0.5 to 8.5."""
-    builder = y.builder
-    product = y * 0.0 + 1.0
-    for _ in range(6):
-        above = builder.compare(y, 2.5, "GT")
-        product = builder.select(above, product * (y - 1.0), product)
-        y = builder.select(above, y - 1.0, y)
-    below = builder.compare(y, 1.25, "LT")
-    offset = builder.select(below, y - 1.0, y - 2.0)
-    series = offset * (polynomial(offset, _LOG_GAMMA_AT_TWO) * offset + _ONE_MINUS_EULER)
-    correction = builder.select(below, unary("log-plus-one", offset), offset * 0.0)
-    return unary("log", product) + series - correction
-
-
-def _stirling(y: Handle) -> Handle:
-    inverse = 1.0 / y
-    tail = polynomial(inverse * inverse, _STIRLING) * inverse
-    return (y - 0.5) * (unary("log", y) - 1.0) + (0.5 * math.log(2 * math.pi) - 0.5) + tail
 
 
 def digamma(x: Handle) -> Handle:

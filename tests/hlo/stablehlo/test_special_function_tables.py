@@ -18,6 +18,17 @@ def _log_gamma_at_two(u: Real) -> Real:
     return (MP.loggamma(2 + u) / u - (1 - MP.euler)) / u
 
 
+def _stirling(t: Real) -> Real:
+    """y times what Stirling's formula lacks of lgamma(y), for y = 1 / sqrt(t)."""
+    y = 1 / MP.sqrt(t)
+    return (MP.loggamma(y) - (y - 0.5) * MP.log(y) + y - MP.log(2 * MP.pi) / 2) * y
+
+
+def _sine_of_half_turns(t: Real) -> Real:
+    """sin(pi x) / (pi x) for x = sqrt(t)."""
+    return MP.sincpi(MP.sqrt(t))
+
+
 def _digamma_over_distance(u: Real) -> Real:
     """digamma(x) / (x - root) for x = 1.5 + u."""
     return MP.digamma(u + 1.5) / (u + 1.5 - _ROOT)
@@ -35,7 +46,9 @@ def _scaled_erfc(t: Real) -> Real:
 
 
 TABLES: list[tuple[Sequence[float], Callable[[Real], Real], float, float]] = [
-    (gamma_functions._LOG_GAMMA_AT_TWO, _log_gamma_at_two, -0.75, 0.5),
+    (gamma_functions._LOG_GAMMA_AT_TWO, _log_gamma_at_two, -0.71875, 0.5),
+    (gamma_functions._STIRLING, _stirling, 0, MP.mpf(4) / 49),
+    (gamma_functions._SINE_OF_HALF_TURNS, _sine_of_half_turns, 0, 0.25),
     (gamma_functions._DIGAMMA_OVER_DISTANCE, _digamma_over_distance, -0.5, 0.5),
     (bessel_functions._NEAR, _bessel_near, 0, 64),
     (error_functions._SHORT_SCALED_ERFC, _scaled_erfc, 1 / (1 + MP.mpf("5.05")), 1),
@@ -57,7 +70,9 @@ def interpolant(f: Callable[[Real], Real], low: float, high: float, count: int) 
     return [float(c) for c in result]
 
 
-@pytest.mark.parametrize(("table", "f", "low", "high"), TABLES, ids=["lgamma", "digamma", "bessel", "erfc"])
+@pytest.mark.parametrize(
+    ("table", "f", "low", "high"), TABLES, ids=["lgamma", "stirling", "sine", "digamma", "bessel", "erfc"]
+)
 def test_table_is_the_interpolant(table, f, low, high):
     assert interpolant(f, low, high, len(table)) == pytest.approx(list(table), rel=1e-15)
     assert (float(_ROOT), float(_ROOT - float(_ROOT))) == gamma_functions._ROOT
