@@ -31,6 +31,14 @@ def sample(found: list[Any], isa: str, count: int) -> list[Any]:
     return found[{"SSE2": 1, "AVX2": 2}.get(isa, 0) % step :: step]
 
 
+def rows_of_few(dtype: str, rows: int, columns: int) -> str:
+    """What multiplies rows of a few elements that lie anywhere in a table."""
+    cut = f"offset_dims={{1}}, collapsed_slice_dims={{0}}, start_index_map={{0}}, slice_sizes={{1,{columns}}}"
+    result, table = f"{dtype}[{rows},{columns}]", f"{dtype}[5,{columns}]"
+    lines = [f"x = {result} gather(p0, p1), {cut}, index_vector_dim=1"]
+    return program(f"{result} multiply(x, p2)", table, f"s32[{rows},1]", result, lines=lines)
+
+
 def few_columns(dtype: str, rows: int, columns: int) -> Iterator[str]:
     """What moves, adds and multiplies matrices of a few columns, or takes every second to fourth element of a line."""
     wide, tall, column = f"{dtype}[{columns},{rows}]", f"{dtype}[{rows},{columns}]", f"{dtype}[{rows},1]"

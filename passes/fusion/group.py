@@ -9,7 +9,7 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.traversal import depends_on_itself, post_order
 from xlalite.hlo.records import dataclass
 from xlalite.passes.fusion.domain import Domain, Place, operand_place, place_of_result
-from xlalite.passes.fusion.fusible import is_expensive, is_immediate, is_spread_immediate
+from xlalite.passes.fusion.fusible import is_expensive, is_immediate, is_index_vector, is_spread_immediate
 from xlalite.passes.fusion.kernel_shape import KernelKind
 from xlalite.passes.fusion.work import (
     EXPENSIVE_FLOPS,
@@ -66,7 +66,8 @@ class KernelGroup:
         if member not in self.places:
             self.computed += not (is_immediate(member) or is_spread_immediate(member))
             self.reductions += member.opcode == "reduce"
-            self.has_seams |= member.opcode == "concatenate" and self.kind is not KernelKind.CONCATENATE
+            splits = member.opcode == "concatenate" and not is_index_vector(member, self.readers(member))
+            self.has_seams |= splits and self.kind is not KernelKind.CONCATENATE
             self.has_seams |= member.opcode == "dynamic-update-slice" and self.kind is KernelKind.LOOP
             for operand in dict.fromkeys(member.operands):
                 self._readers.setdefault(operand, []).append(member)

@@ -21,6 +21,7 @@ from xlalite.passes.fusion.fusible import (
     is_cheap_to_repeat,
     is_expensive,
     is_immediate,
+    is_index_vector,
     is_small_window,
     is_spread_immediate,
     why_not_fusible,
@@ -283,6 +284,8 @@ class FusionPlanner:
 
     def _why_not_split(self, producer: HloInstruction, group: KernelGroup) -> str | None:
         """Why a kernel's loop cannot be split where a producer turns to another operand, as if it were all of them."""
+        if is_index_vector(producer, group.readers(producer)):
+            return None
         if producer.opcode not in ("concatenate", "pad") or group.kind not in (KernelKind.LOOP, KernelKind.UPDATE):
             return f"{producer.opcode} has a kernel of its own"
         if group.domain is None or group.root.shape.is_tuple:

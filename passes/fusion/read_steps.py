@@ -38,7 +38,7 @@ def read_steps(results: Sequence[HloInstruction], dims: Sequence[int], dimension
             continue
         followed = [*operand_lines(instruction, lines)] or [
             *_summed(instruction, lines),
-            *_cut_out(instruction, lines, dimension),
+            *_cut_out(instruction, lines),
             *_merged(instruction, lines, dimension),
         ]
         known = {operand for operand, _ in followed}
@@ -49,19 +49,19 @@ def read_steps(results: Sequence[HloInstruction], dims: Sequence[int], dimension
     return steps
 
 
-def _cut_out(instruction: HloInstruction, lines: Lines, dimension: int) -> Iterator[tuple[HloInstruction, Lines]]:
-    """What windows are cut out of at places known late, which are left out, if neighbours are in the same window."""
+def _cut_out(instruction: HloInstruction, lines: Lines) -> Iterator[tuple[HloInstruction, Lines]]:
+    """What windows are cut out of at places known late, which are left out: one window for all, or each its own."""
     if instruction.opcode == "dynamic-slice":
         yield instruction.operand(0), lines
     elif instruction.opcode == "gather":
         attrs: GatherAttrs = instruction.attrs
         offsets = iter([lines[place] for place in attrs.offset_dims])
         batch = [line for place, line in enumerate(lines) if place not in attrs.offset_dims]
-        if all(line.dimension != dimension for line in batch):
-            operand, indices = instruction.operands
-            kept = [Line() if place in attrs.dropped_dims else next(offsets) for place in range(operand.shape.rank)]
-            yield operand, tuple(kept)
-            yield indices, (Line(),) * indices.shape.rank
+        operand, indices = instruction.operands
+        kept = [Line() if place in attrs.dropped_dims else next(offsets) for place in range(operand.shape.rank)]
+        yield operand, tuple(kept)
+        vector = (Line(),) if attrs.index_vector_dim < indices.shape.rank else ()
+        yield indices, (*batch[: attrs.index_vector_dim], *vector, *batch[attrs.index_vector_dim :])
 
 
 def _merged(instruction: HloInstruction, lines: Lines, dimension: int) -> Iterator[tuple[HloInstruction, Lines]]:

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.traversal import reachable
 from xlalite.hlo.records import dataclass
-from xlalite.passes.fusion.fusible import SPELT_OUT_AT_MOST
+from xlalite.passes.fusion.fusible import SPELT_OUT_AT_MOST, only_adds_ones
 
 _VECTOR = 16
 """Elements of a vector, about."""
@@ -261,7 +261,7 @@ def operand_lines(instruction: HloInstruction, lines: Lines) -> Iterator[tuple[H
             if len(starts) == len(lines):
                 places = zip(lines, starts, strict=True)
                 yield instruction.operand(1), tuple(line.through(-start) for line, start in places)
-        case "reshape" | "bitcast" if _sizes(instruction) == _sizes(instruction.operand(0)):
+        case _ if only_adds_ones(instruction):
             kept = iter([line for line, size in zip(lines, instruction.shape.dims, strict=True) if size != 1])
             yield (
                 instruction.operand(0),
@@ -269,7 +269,3 @@ def operand_lines(instruction: HloInstruction, lines: Lines) -> Iterator[tuple[H
             )
         case _ if instruction.op.is_elementwise or instruction.opcode == "copy":
             yield from ((operand, lines) for operand in instruction.operands if operand.shape.rank == len(lines))
-
-
-def _sizes(instruction: HloInstruction) -> list[int]:
-    return [size for size in instruction.shape.dims if size != 1]

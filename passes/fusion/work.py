@@ -14,10 +14,11 @@ from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.window import Window
 from xlalite.passes.analysis.accumulation import accumulated_dimension
 from xlalite.passes.fusion.domain import Domain, Place
-from xlalite.passes.fusion.fusible import is_expensive, only_moves
+from xlalite.passes.fusion.fusible import is_expensive, only_adds_ones, only_moves
 
 if TYPE_CHECKING:
     from xlalite.hlo.ops.dot import DotAttrs
+    from xlalite.hlo.ops.gathering import GatherAttrs
 
 EXPENSIVE_FLOPS = 16
 """Simple operations that take about as long as an expensive one."""
@@ -38,7 +39,7 @@ class Evaluations:
     What several instructions read at one index is evaluated once for all of them.
     """
 
-    __slots__ = ("_by_index", "_domain", "_indices")
+    __slots__ = ("_batches", "_by_index", "_domain", "_indices")
 
     def __init__(self, domain: Domain) -> None:
         """Nothing is evaluated yet.
@@ -49,6 +50,7 @@ class Evaluations:
         self._domain = domain
         self._by_index: dict[HloInstruction, dict[int, int]] = {}
         self._indices: dict[object, int] = {}
+        self._batches: dict[int, tuple[int, int]] = {}
 
     def add(self, instruction: HloInstruction, place: Place, users: Iterable[HloInstruction]) -> None:
         """Counts the evaluations of an instruction that users, which were added, read at a place."""
@@ -66,12 +68,31 @@ class Evaluations:
         for user in users:
             for index, count in self._by_index.get(user, {}).items():
                 for number in user.operand_positions(instruction):
-                    if user.op.is_elementwise or user.opcode == "copy":
+                    if user.op.is_elementwise or user.opcode == "copy" or only_adds_ones(user):
                         found[index] = count
+                    elif (batch := self._batch(user, number, index)) is not None:
+                        found[batch] = _reads(user, number, count)
                     else:
                         for part in range(_parts_joined(user)):
                             found[self._index((user, number, index, part))] = _reads(user, number, count)
         return found
+
+    def _batch(self, user: HloInstruction, number: int, index: int) -> int | None:
+        """At which index a gather reads its index vectors, and they what their components are put together of.
+
+        Components are read at the place in the batch that the vector has: all gathers at it share them.
+        """
+        if user.opcode == "gather" and number == 1:
+            attrs: GatherAttrs = user.attrs
+            batch = self._index((attrs.offset_dims, index)) if attrs.offset_dims else index
+            vector = self._index((attrs.index_vector_dim, batch))
+            self._batches[vector] = batch, attrs.index_vector_dim
+            return vector
+        if user.opcode == "concatenate" and index in self._batches:
+            batch, dimension = self._batches[index]
+            if user.attrs.dimension == dimension and user.operand(number).shape.dims[dimension] == 1:
+                return batch
+        return None
 
     def _index(self, what: object) -> int:
         return self._indices.setdefault(what, len(self._indices))

@@ -6,13 +6,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from xlalite.hlo.building.construct import binary, broadcast, convert, reshape, splat_like, transpose
+from xlalite.hlo.building.builder import Builder
+from xlalite.hlo.building.construct import binary, broadcast, convert, reshape, scalar, splat_like, transpose
 from xlalite.hlo.building.create import create
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.dot import DotAlgorithm, DotAttrs, free_dimensions
+from xlalite.hlo.ops.reduction import ReduceAttrs
 from xlalite.hlo.types.dtype import DType
-from xlalite.passes.rewriting.patterns import IEEE_TYPES, used_once
-from xlalite.passes.rewriting.rewrite import Declined, RewriteRule, RuleResult
+from xlalite.passes.rewriting.patterns import IEEE_TYPES, is_integer, used_once
+from xlalite.passes.rewriting.rewrite import Declined, RewriteRule, RuleResult, Strictness
 from xlalite.passes.simplify.dimensions import corresponding_dimensions, inverse, is_increasing, without_ones
 
 
@@ -198,6 +200,37 @@ def dot_as_product(instruction: HloInstruction) -> RuleResult:
     return product if dtype.is_integral else binary("add", product, splat_like(0, product))
 
 
+def dot_of_lines(instruction: HloInstruction) -> RuleResult:
+    """A dot of many pairs of lines = reduce(A * B), which shares a kernel with what the lines are computed of.
+
+    Narrow floats are multiplied and summed in f32, as those of other dots.
+    """
+    lhs, rhs = instruction.operands
+    attrs: DotAttrs = instruction.attrs
+    left, right = (
+        (*attrs.lhs_batch_dims, *attrs.lhs_contracting_dims),
+        (*attrs.rhs_batch_dims, *attrs.rhs_contracting_dims),
+    )
+    if len(left) < lhs.shape.rank or len(right) < rhs.shape.rank or instruction.shape.element_count < 2:
+        return None
+    if instruction.module is None:
+        return None
+    dtypes = {one.shape.dtype for one in (instruction, *instruction.operands)}
+    is_floating = dtypes <= IEEE_TYPES
+    if attrs.algorithm is not DotAlgorithm.UNSET or not (is_floating or (len(dtypes) == 1 and is_integer(instruction))):
+        return None
+    dtype = max((*dtypes, DType.F32), key=lambda one: one.bits) if is_floating else instruction.shape.dtype
+    if not is_increasing(attrs.lhs_batch_dims):
+        (lhs, rhs), (left, right) = (rhs, lhs), (right, left)
+    batch = left[: len(attrs.lhs_batch_dims)]
+    beside = transpose(rhs, [right[left.index(dimension)] for dimension in range(len(left))])
+    product = binary("multiply", convert(lhs, dtype), convert(beside, dtype))
+    function = Builder("sums", instruction.module).scalar_function("add", dtype)
+    dimensions = tuple(sorted(left[len(batch) :]))
+    found = create("reduce", (product, scalar(0, dtype)), ReduceAttrs(dimensions), (function,))
+    return convert(transpose(found, [sorted(batch).index(dimension) for dimension in batch]), instruction.shape.dtype)
+
+
 def _with_pairs(dot: HloInstruction, side: int, batch: tuple[int, ...], contracting: tuple[int, ...]) -> DotAttrs:
     """The attributes with other dimensions of one operand."""
     attrs: DotAttrs = dot.attrs
@@ -244,4 +277,5 @@ RULES: tuple[RewriteRule, ...] = (
     RewriteRule("dot", dot_of_broadcast),
     RewriteRule("transpose", transpose_of_dot),
     RewriteRule("dot", dot_as_product),
+    RewriteRule("dot", dot_of_lines, Strictness.REDUCTION_ORDER),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xlalite.backends.codegen.llvm import FunctionBuilder, Type, Value, lane_mask, lanes_of_mask, zero
+from xlalite.backends.codegen.llvm import FunctionBuilder, Type, Value, lane_mask, lanes_of_mask, vector, zero
 
 
 class Columns:
@@ -89,6 +89,25 @@ def load_columns(
         else:
             vectors.append(fb.masked_load(type_, place, part, zero(type_), align))
     return Columns(fb, vectors)
+
+
+def load_rows(fb: FunctionBuilder, type_: Type, addresses: Sequence[Value], count: int, metadata: str) -> Columns:
+    """Rows of `count` elements that begin at an address each, one for each lane; nothing behind them is read."""
+    align, filled = type_.scalar.size_bytes, filled_row(count)
+    line, parts = vector(type_.scalar, filled), []
+    for address in addresses:
+        if count == filled:
+            parts.append(fb.load(line, address, align, metadata=metadata))
+        else:
+            parts.append(fb.masked_load(line, address, lane_mask(filled, count), zero(line), align))
+    while parts[0].type.lanes < type_.lanes:
+        parts = [fb.concat(a, b) for a, b in zip(parts[::2], parts[1::2], strict=True)]
+    return Columns(fb, parts)
+
+
+def filled_row(count: int) -> int:
+    """How many elements a row of `count` has in registers."""
+    return 1 << (count - 1).bit_length()
 
 
 def mask_of_part(fb: FunctionBuilder, mask: Value, count: int, number: int) -> Value:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
-from xlalite.backends.codegen.arrays.index import Index, IndexMath, index_key
+from xlalite.backends.codegen.arrays.index import Index, IndexMath, Position, index_key
 from xlalite.backends.codegen.arrays.ir_array import Rows
 from xlalite.backends.codegen.arrays.types import Element, representation, round_result
 from xlalite.backends.codegen.errors import UnsupportedOperationError
@@ -60,6 +60,7 @@ class ElementEmitter:
         is_function: Whether the computation is applied to elements, so that its scalars differ from lane to lane.
         rounds: Whether narrow floats are rounded after each operation; not while a reduction accumulates in f32.
         rows: What was read in this block in whole rows.
+        starts: Where windows begin that were cut out in this block.
         divisors: Instructions of which each element is one number, and what divides by it.
     """
 
@@ -84,6 +85,7 @@ class ElementEmitter:
         self.rules = rules
         self.leaves: dict[HloInstruction, tuple[Element, ...]] = {}
         self.rows: Rows = {}
+        self.starts: dict[tuple[object, ...], Position] = {}
         self._emitted: dict[tuple[object, ...], Element] = {}
         # Most operands are asked for at the very index of their user.
         self._last_index: tuple[Index, tuple[object, ...]] = ((), ())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xlalite.backends.codegen.arrays.index import Affine, Index, Lanes, Position
+from xlalite.backends.codegen.arrays.index import Affine, Index, Lanes, Position, index_key
 from xlalite.backends.codegen.arrays.types import Element, zero_element
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
 from xlalite.backends.codegen.elements.region import Region
@@ -38,10 +38,14 @@ def clamped_starts(
 
 def clamped_start(emitter: ElementEmitter, starts: HloInstruction, index: Index, last: int) -> Position:
     """The start index at `index` of an array of them, clamped into [0, last]; one position where all lanes share it."""
-    fb, value = emitter.fb, wide_index(emitter, starts, index)
-    is_signed = starts.shape.dtype.is_signed
-    clamped = fb.smin(fb.smax(value, 0), last) if is_signed else fb.umin(value, last)
-    return Lanes(clamped) if value.type.is_vector else Affine(clamped)
+    key = starts, index_key(index), last
+    found = emitter.starts.get(key)
+    if found is None:
+        fb, value = emitter.fb, wide_index(emitter, starts, index)
+        is_signed = starts.shape.dtype.is_signed
+        clamped = fb.smin(fb.smax(value, 0), last) if is_signed else fb.umin(value, last)
+        found = emitter.starts[key] = Lanes(clamped) if value.type.is_vector else Affine(clamped)
+    return found
 
 
 def wide_index(emitter: ElementEmitter, starts: HloInstruction, index: Index) -> Value:

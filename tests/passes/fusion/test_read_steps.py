@@ -18,6 +18,7 @@ STEPS = {
     "f32[100,2] dot(x, m), lhs_contracting_dims={1}, rhs_contracting_dims={0}": {3, 0},
     "f32[90,3] dynamic-slice(x, i, i), dynamic_slice_sizes={90,3}": {3},
     "f32[90,7,3] gather(x, j), offset_dims={0,2}, slice_sizes={90,3}, " + GATHER: {3, 0},
+    "f32[7,90,3] gather(x, j), offset_dims={1,2}, slice_sizes={90,3}, " + GATHER: {0, 1},
     "f32[100,3] reshape(line)": {3},
     "f32[5,20,3] reshape(line)": {60},
     "f32[2,10,3,5] reshape(pairs)": {300 // 2},
@@ -26,7 +27,6 @@ UNKNOWN = (
     "f32[100] reduce(t, z), dimensions={1}, to_apply=add",
     "f32[100,2] dot(t, n), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
     "f32[100,3] reshape(u)",
-    "f32[7,90,3] gather(x, j), offset_dims={1,2}, slice_sizes={90,3}, " + GATHER,
 )
 
 

@@ -651,6 +651,12 @@ CASES = (
     ),
 )
 REORDERING = (
+    Case("dot_of_lines", lambda v: v.batch(v.x, v.y, 1, 1), lambda v: v.batch(v.cube, v.cube, 2, 2)),
+    Case(
+        "dot_of_lines",
+        lambda v: v.b.op("dot", (v.cube, v.t(v.cube, 1, 2, 0)), DotAttrs((1, 0), (2,), (0, 2), (1,))),
+        lambda v: v.dot(v.x, v.y, (0, 1), (0, 1)),
+    ),
     Case(
         "reduce_of_stack",
         lambda v: v.red(v.cat(1, v.column, v.column), "add", 1.0, 1),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernel_programs import few_columns, sample
+from kernel_programs import few_columns, rows_of_few, sample
 
 from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.hlo.text import parse
@@ -62,6 +62,16 @@ def test_nothing_is_gathered(dtype: str, columns: int) -> None:
         # A line whose last row is not whole, backwards, ends in what is missing in front.
         if "reverse" not in text:
             assert gathers(text) == 0, text
+    assert gathers(rows_of_few(dtype, 128, columns)) == 0
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("columns", [2, 3, 4])
+@pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if dtype != "pred"])
+def test_rows_that_lie_anywhere(check: Any, rng: np.random.Generator, dtype: str, columns: int, isa: str) -> None:
+    for rows in (9, 33, 193):
+        text = rows_of_few(dtype, rows, columns)
+        check(text, *arguments(rng, text), debug=DebugOptions(cpu_max_isa=isa))
 
 
 def test_sums_keep_the_order_of_lanes(compile_text: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernel_programs import MANY_SIZES, NUMBERS, USUAL_SIZES, combiner, few_columns, program, sample
+from kernel_programs import MANY_SIZES, NUMBERS, USUAL_SIZES, combiner, few_columns, program, rows_of_few, sample
 from nested_arrays import leaves
 
 from xlalite.hlo.types.dtype import DType
@@ -285,6 +285,8 @@ def columns(sizes: Sequence[int]) -> Iterator[str]:
         for t in kinds[n % 3 :: 3]:
             for count in (1, 2, 3, 4):
                 yield from few_columns(t, n, count)
+                if t != "pred":
+                    yield rows_of_few(t, n, count)
 
 
 FAMILIES = (reductions, moves, mixtures, orders, windows, gaps, systems, splits, reversals, columns)
