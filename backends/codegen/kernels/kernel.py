@@ -44,6 +44,15 @@ class KernelRequest:
     streamed: frozenset[int] = frozenset()
     threads: int = 1
 
+    @property
+    def is_update(self) -> bool:
+        """Whether it is a dynamic-update-slice whose result lies in the memory of what it updates."""
+        root = self.body.root
+        if root.opcode != "dynamic-update-slice":
+            return False
+        target = root.operand(0)
+        return target.opcode == "parameter" and (0, target.attrs.number) in self.in_place
+
 
 @dataclass(frozen=True, slots=True)
 class Declined:

@@ -15,8 +15,7 @@ from xlalite.passes.fusion.seams import loop_seams
 
 def plan_update(request: KernelRequest, shape: KernelShape) -> UpdateKernel | Declined:
     """The kernel that writes a dynamic-update-slice in place."""
-    target = request.body.root.operand(0)
-    if target.opcode != "parameter" or (0, target.attrs.number) not in request.in_place:
+    if not request.is_update:
         return Declined("the result does not lie in the memory of what it updates")
     return UpdateKernel(request, shape.domain.dims)
 

@@ -8,10 +8,8 @@ from xlalite.backends.codegen.arrays.index import Affine, Index
 from xlalite.backends.codegen.arrays.ir_array import ArrayView
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementSource
 from xlalite.backends.codegen.elements.rules import ELEMENT_RULES
-from xlalite.backends.codegen.elements.slicing import clamped_starts
 from xlalite.backends.codegen.kernels.kernel_entry import read_from
 from xlalite.backends.codegen.kernels.planner import KernelPlan
-from xlalite.backends.codegen.kernels.update import UpdateKernel
 from xlalite.backends.codegen.llvm import FunctionBuilder, Value
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.types.shape import Shape, ShapeIndex
@@ -31,7 +29,9 @@ def compute_inline(
         sources[parameter] = read_from(ArrayView.row_major(address(operand, ()), shape.dtype, shape.dims))
     body = plan.kernel.request.body
     emitter = ElementEmitter(fb, 1, sources, ELEMENT_RULES)
-    if isinstance(plan.kernel, UpdateKernel):
+    if plan.kernel.request.is_update:
+        from xlalite.backends.codegen.elements.slicing import clamped_starts
+
         target, update, *starts = body.root.operands
         written, computed = [target.shape], [update]
         places = [clamped_starts(emitter, tuple(starts), target.shape.dims, update.shape.dims)]

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable
 from xlalite.backends.codegen.elements.rules import SEVERAL_ELEMENTS
 from xlalite.backends.codegen.kernels.loop import LoopKernel
 from xlalite.backends.codegen.kernels.planner import KernelPlan
-from xlalite.backends.codegen.kernels.update import UpdateKernel
 from xlalite.backends.codegen.llvm import FunctionBuilder, Value, integer
 from xlalite.backends.cpu.emission.step_chunks import StepChunks
 from xlalite.hlo.ir.module import HloModule
@@ -83,7 +82,7 @@ def is_scalar_work(plan: KernelPlan) -> bool:
     """Whether a kernel only computes scalars, or puts one into an array, so that no call of it is needed."""
     body = plan.kernel.request.body
     steps = [step for step in body.instructions if step.opcode not in ("parameter", "constant") or step.is_root]
-    if isinstance(plan.kernel, UpdateKernel):
+    if plan.kernel.request.is_update:
         steps[steps.index(body.root)] = body.root.operand(1)
     elif not isinstance(plan.kernel, LoopKernel):
         return False

@@ -146,14 +146,6 @@ def test_columns_of_few_terms_are_gathered_by_a_loop(k: int, dtype: str, rng: np
     check(dot_text(333, 2, k, dtype=dtype, batch=(2,)), rng, k)
 
 
-def test_dot_of_pred_is_no_job_of_the_kernel(rng: np.random.Generator) -> None:
-    text = dot_text(4, 5, 6, dtype="pred")
-    executable = compile_text(text)
-    arrays = [rng.integers(0, 2, shape).astype(bool) for shape in ((4, 6), (6, 5))]
-    assert kernels_of(executable) == ["loop"]
-    np.testing.assert_array_equal(executable(*arrays), evaluate(parse(text), *arrays))
-
-
 @pytest.mark.parametrize(("lhs", "rhs"), [("mk", "kn"), ("km", "nk")])
 def test_dot_with_batches(lhs: str, rhs: str, rng: np.random.Generator) -> None:
     check(dot_text(9, 20, 17, lhs=lhs, rhs=rhs, batch=(2, 3)), rng, 17)
