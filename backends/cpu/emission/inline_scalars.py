@@ -33,7 +33,7 @@ def compute_inline(
         from xlalite.backends.codegen.elements.slicing import clamped_starts
 
         target, update, *starts = body.root.operands
-        written, computed = [target.shape], [update]
+        written, computed = [target.shape], (update,)
         places = [clamped_starts(emitter, tuple(starts), target.shape.dims, update.shape.dims)]
     else:
         computed = results_of(body)
