@@ -33,7 +33,8 @@ def compute_inline(
         from xlalite.backends.codegen.elements.slicing import clamped_starts
 
         target, update, *starts = body.root.operands
-        written, computed = [target.shape], (update,)
+        computed: tuple[HloInstruction, ...] = (update,)
+        written = [target.shape]
         places = [clamped_starts(emitter, tuple(starts), target.shape.dims, update.shape.dims)]
     else:
         computed = results_of(body)
