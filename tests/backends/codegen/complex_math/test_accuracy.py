@@ -57,9 +57,11 @@ def check(opcode, dtype, ways, apply_complex, rng, count):
     x = complex_numbers(rng, DType.from_numpy(dtype), count)
     y = complex_partners(opcode, rng, x)
     if opcode == "atan2":
-        # It jumps where x^2 + y^2 is negative; which side a number lies on must be visible in floating point.
+        # It jumps where x^2 + y^2 is negative; which side a number lies on must be visible in floating point. Where
+        # y + ix and y - ix have one direction, that is the sign of a zero.
         x, y = (np.where(away_from_zero(z, 50), z, 1 - 1j).astype(dtype) for z in (x, y))
-        y = np.where(x * x + y * y == 0, (3 + 1j) * y, y).astype(dtype)
+        direction = (y + 1j * x) * np.conj(y - 1j * x)
+        y = np.where((x * x + y * y == 0) | (direction.imag == 0), (3 + 1j) * y, y).astype(dtype)
     expected, info = truth(opcode, x, y), np.finfo(dtype)
     # Denormal parts have fewer digits, and the products of a quotient may lose what lies far below the other part.
     by_parts = away_from_zero(x, -int(info.minexp)) & away_from_zero(y, -int(info.minexp))
