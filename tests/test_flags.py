@@ -107,7 +107,7 @@ def test_every_default_is_what_its_own_kind_reads() -> None:
 def test_flags_become_the_options_of_passes() -> None:
     text = (
         "--xla_dump_to=d --xla_dump_hlo_as_text --xla_dump_hlo_pass_re=.* --xla_disable_hlo_passes=cse --xla_fuel=dce=1"
-        " --xla_cpu_max_isa=avx2 --xla_cpu_winograd=4 --xla_cpu_autotune"
+        " --xla_cpu_max_isa=avx2 --xla_cpu_winograd=4 --xla_cpu_autotune --xla_allow_excess_precision"
     )
     assert debug_options(from_text(text)) == DebugOptions(
         dump_to="d",
@@ -117,5 +117,6 @@ def test_flags_become_the_options_of_passes() -> None:
         cpu_max_isa="AVX2",
         cpu_winograd=4,
         cpu_autotune=True,
+        allow_excess_precision=True,
     )
     assert debug_options(Flags()) == DebugOptions()

@@ -168,6 +168,9 @@ class Flags:
     )
     xla_enable_hlo_passes_only: tuple[str, ...] = _flag((), _NAMES, "the only passes that run")
     xla_fuel: tuple[tuple[str, int], ...] = _flag((), _FUEL, "let a pass make no more than N changes; may be repeated")
+    xla_allow_excess_precision: bool = _flag(
+        False, _SWITCH, "round bf16, f16 and narrower floats where kernels store them, not after each operation"
+    )
     xla_cpu_max_isa: str = _flag("", _ISA, "machine code uses no newer vector instructions of x86-64 than these")
     xla_cpu_winograd: int = _flag(
         0, _WINOGRAD, "compute 3x3 convolutions in tiles of so many results, with fewer multiplications, less exactly"
@@ -257,6 +260,7 @@ def debug_options(flags: Flags) -> DebugOptions:
         disable_passes=flags.xla_disable_hlo_passes,
         enable_only=flags.xla_enable_hlo_passes_only,
         fuel=flags.xla_fuel,
+        allow_excess_precision=flags.xla_allow_excess_precision,
         cpu_max_isa=flags.xla_cpu_max_isa,
         cpu_winograd=flags.xla_cpu_winograd,
         cpu_autotune=flags.xla_cpu_autotune,

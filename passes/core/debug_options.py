@@ -35,6 +35,8 @@ class DebugOptions:
         enable_only: Names of the only passes that run; empty for all.
         fuel: (pass name, number of changes allowed) pairs.
         verify_passes: Verify the module after each pass that changed it, not only at both ends of a pipeline.
+        allow_excess_precision: Whether results of operations on floats narrower than f32 may be rounded only where a
+            kernel stores or converts them.
         cpu_max_isa: The newest of `CPU_ISAS` that machine code may use; empty for all that the machine has.
         cpu_winograd: Results of a tile, 2 or 4, in which convolutions by windows of three elements may be computed as
             Winograd does, less exactly; 0 for not at all.
@@ -53,6 +55,7 @@ class DebugOptions:
     disable_passes: tuple[str, ...] = ()
     enable_only: tuple[str, ...] = ()
     fuel: tuple[tuple[str, int], ...] = ()
+    allow_excess_precision: bool = False
     cpu_max_isa: str = ""
     cpu_winograd: int = 0
     cpu_autotune: bool = False

@@ -108,7 +108,9 @@ def decode_narrow_float(fb: FunctionBuilder, dtype: DType, stored: Value) -> Val
 
 
 def encode_narrow_float(fb: FunctionBuilder, dtype: DType, value: Value) -> Value:
-    """The bits to store for an f32 value that the type can represent (i16 or i8)."""
+    """The bits to store for an f32 value that the type can represent, or that is still to be rounded (i16 or i8)."""
+    if fb.module.excess_precision:
+        value = round_to_narrow_float(fb, dtype, value)
     origin = fb.origins.get((dtype, value.text), value)
     if origin.type.is_integer:
         return origin

@@ -123,8 +123,9 @@ class ElementEmitter:
         return self._spread(element)
 
     def rounded(self, dtype: DType, value: Value) -> Value:
-        """The result of an operation brought back into its type, unless a reduction is to be more precise than it."""
-        if not self.rounds and representation(dtype).is_narrow_float:
+        """The result of an operation brought back into its type, unless it is to be more precise until it is stored."""
+        keeps_precision = not self.rounds or self.fb.module.excess_precision
+        if keeps_precision and representation(dtype).is_narrow_float:
             return value
         return round_result(self.fb, dtype, value)
 

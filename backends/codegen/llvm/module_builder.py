@@ -22,7 +22,7 @@ from xlalite.hlo.digest import blake2b
 _SYMBOL = re.compile(r'@(?:"[^"]*"|[\w.$-]+)')
 _NUMBERED = re.compile(r"[!#]\d+")
 _SHARED = "xlalite.shared"
-_SHARED_TEXTS: dict[tuple[Hashable, str, TargetInfo, bool], tuple[str, str]] = {}
+_SHARED_TEXTS: dict[tuple[Hashable, str, TargetInfo, bool, bool], tuple[str, str]] = {}
 """Names and texts of shared functions that this process has written."""
 _MOST_SHARED_TEXTS = 512
 _FEWEST_LINES = 100
@@ -90,9 +90,11 @@ class ModuleBuilder(ModuleSymbols):
         on_shared_text: is told each of the `shared_texts` when it is there, if there is one.
     """
 
-    def __init__(self, name: str, target: TargetInfo | None = None, *, contract: bool = True) -> None:
+    def __init__(
+        self, name: str, target: TargetInfo | None = None, *, contract: bool = True, excess_precision: bool = False
+    ) -> None:
         """An empty module, for this machine unless a target is given."""
-        super().__init__(name, target, contract=contract)
+        super().__init__(name, target, contract=contract, excess_precision=excess_precision)
         self.on_shared_text: Callable[[str], None] | None = None
         self._functions: list[FunctionBuilder] = []
         self._shared_texts: dict[str, str] = {}
@@ -167,7 +169,7 @@ class ModuleBuilder(ModuleSymbols):
         """
 
         def written() -> tuple[str, str]:
-            own = ModuleBuilder(_SHARED, self.target, contract=self.contract)
+            own = ModuleBuilder(_SHARED, self.target, contract=self.contract, excess_precision=self.excess_precision)
             fb = own.function(
                 _SHARED,
                 return_type,
@@ -191,7 +193,7 @@ class ModuleBuilder(ModuleSymbols):
             return declared(*written())
 
         def make() -> Function:
-            whole = key, stem, self.target, self.contract
+            whole = key, stem, self.target, self.contract, self.excess_precision
             found = _SHARED_TEXTS.get(whole)
             if found is None:
                 if len(_SHARED_TEXTS) >= _MOST_SHARED_TEXTS:

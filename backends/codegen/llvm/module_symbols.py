@@ -22,15 +22,19 @@ class ModuleSymbols:
         name: the module's name.
         target: what the code is for; math helpers ask it for FMA and the vector width.
         contract: the default of `function(contract=...)`: whether fadd, fsub and fmul may contract to FMA.
+        excess_precision: whether operations leave it to stores to round floats narrower than f32.
         pool: takes large constants and gives the names under which they are linked in, if there is one.
         announced: what functions will have in common, said before any is written, by what it is common to.
     """
 
-    def __init__(self, name: str, target: TargetInfo | None = None, *, contract: bool = True) -> None:
+    def __init__(
+        self, name: str, target: TargetInfo | None = None, *, contract: bool = True, excess_precision: bool = False
+    ) -> None:
         """An empty module, for this machine unless a target is given."""
         self.name = name
         self.target = target if target is not None else TargetInfo.host()
         self.contract = contract
+        self.excess_precision = excess_precision
         self.pool: Callable[[bytes], str] | None = None
         self.announced: dict[Hashable, Hashable] = {}
         self._symbols: dict[str, Function] = {}

@@ -194,6 +194,7 @@ class Compilation:
             assignment,
             num_threads=self.request.num_threads,
             contract=self.request.options.fp_contract,
+            excess_precision=self.request.options.debug.allow_excess_precision,
             target=self._target,
             profile=self.request.options.profile,
             offer=compiler.offer if compiler is not None and has_threads else None,

@@ -70,7 +70,7 @@ class CompileRequest:
             module_fingerprint(self.given),
             f"threads={self.num_threads} contract={options.fp_contract} optimize={options.optimize}",
             f"donate={options.donate_arguments} winograd={options.debug.cpu_winograd}",
-            f"autotune={options.debug.cpu_autotune}",
+            f"autotune={options.debug.cpu_autotune} excess={options.debug.allow_excess_precision}",
             f"{options.debug.disable_passes} {options.debug.enable_only} {options.debug.fuel}",
             *filter(None, (options.added, extensions_stamp(), "profile" if options.profile else "")),
         )

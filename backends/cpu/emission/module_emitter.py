@@ -67,11 +67,12 @@ def emit_module(
     num_threads: int,
     contract: bool,
     target: TargetInfo,
+    excess_precision: bool = False,
     profile: bool = False,
     offer: Callable[[str], None] | None = None,
 ) -> EmittedModule:
     """The code of a scheduled module; what no kernel computes asks the evaluator. See `ProgramText` for `offer`."""
-    builder = ModuleBuilder(module.name, target, contract=contract)
+    builder = ModuleBuilder(module.name, target, contract=contract, excess_precision=excess_precision)
     text = ProgramText(builder, num_threads, offer)
     return _ModuleEmitter(module, assignment, text, KernelClock(builder, runs=profile)).emit()
 

@@ -54,6 +54,19 @@ def test_calls_do_not_enter_python() -> None:
     """)
 
 
+def test_excess_precision_is_allowed_where_it_is_asked_for() -> None:
+    run("""
+    cube = lambda x: x * x * x
+    x = np.linspace(1, 2, 100, dtype=np.float32).astype(jnp.bfloat16)
+    strict, once = x * x * x, (x.astype(np.float32) ** 3).astype(jnp.bfloat16)
+    assert np.any(strict != once)
+    assert np.array_equal(jax.jit(cube)(x), strict)
+    for asked, wanted in ((True, once), (False, strict)):
+        options = {"xla_allow_excess_precision": asked}
+        assert np.array_equal(jax.jit(cube, compiler_options=options)(x), wanted)
+    """)
+
+
 def test_programs_give_what_numpy_gives() -> None:
     run("""
     assert jax.devices()[0].platform == "xlalite"

@@ -11,7 +11,7 @@ from dataclasses import replace
 from types import FrameType
 from typing import Any
 
-from xlalite.backends.base import CompileOptions, get_backend
+from xlalite.backends.base import get_backend
 from xlalite.backends.cpu.compilation.request import CompileRequest
 from xlalite.backends.cpu.executable import CpuExecutable
 from xlalite.backends.cpu.native.call.dispatch import native_call, run_address
@@ -45,10 +45,9 @@ from xlalite.interop.jax.shardings import put_shardings
 
 _MLIR = b"mlir"
 _OUTLINE = "xlalite_program"
-# Taken, but not obeyed: what they say is about XLA's own code.
+# Taken; but for `ProgramOptions.compile_options` they are not obeyed: what they say is about XLA's own code.
 _XLA_OPTIONS = ("xla_", "exec_time_optimization_effort", "memory_fitting_", "optimization_level")
 _SAVED = b"xlalite program 2\n"
-_COMPILE_OPTIONS = CompileOptions(donate_arguments=True)
 
 
 class LoadedProgram:
@@ -153,7 +152,7 @@ class LoadedProgram:
 
 
 def _compiled(code: bytes, options: ProgramOptions) -> CpuExecutable:
-    executable = get_backend("cpu").compile(_module(code, options), _COMPILE_OPTIONS)
+    executable = get_backend("cpu").compile(_module(code, options), options.compile_options)
     assert isinstance(executable, CpuExecutable)
     return executable
 
@@ -163,7 +162,9 @@ def _loaded(code: bytes, options: ProgramOptions, serialized: bytes) -> CpuExecu
     if not serialized:
         return None
     try:
-        return CpuExecutable.loaded(serialized, lambda: CompileRequest.of(_module(code, options), _COMPILE_OPTIONS))
+        return CpuExecutable.loaded(
+            serialized, lambda: CompileRequest.of(_module(code, options), options.compile_options)
+        )
     except SerializationError:
         return None
 
@@ -267,7 +268,9 @@ def _deserialize(arguments: Any) -> None:
 def _is_for(saved: bytes, given: bytes) -> bool:
     """Whether code compiled with some options does for others: they may name other devices, but as many."""
     ours, theirs = read_options(saved), read_options(given)
-    return (ours.replica_count, ours.num_partitions) == (theirs.replica_count, theirs.num_partitions)
+    return all(
+        getattr(ours, name) == getattr(theirs, name) for name in ("replica_count", "num_partitions", "compile_options")
+    )
 
 
 @function("LoadedExecutable_GetExecutable")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field
 
+from xlalite.backends.base import CompileOptions
 from xlalite.hlo.errors import ParseError
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.proto.message import ProtoMessage
@@ -15,6 +16,7 @@ from xlalite.hlo.proto.module_writer import write_module
 from xlalite.hlo.proto.schema import declare_messages
 from xlalite.hlo.proto.wire import decode, encode
 from xlalite.hlo.records import dataclass
+from xlalite.passes.core.debug_options import DebugOptions
 
 declare_messages("""
 CompileOptionsProto:
@@ -56,6 +58,12 @@ class ProgramOptions:
     def device_numbers(self) -> tuple[int, ...]:
         """The devices by rank (`replica * num_partitions + partition`)."""
         return tuple(row[replica] for replica in range(self.replica_count) for row in self.devices)
+
+    @property
+    def compile_options(self) -> CompileOptions:
+        """How the program is compiled."""
+        excess = str(self.overrides.get("xla_allow_excess_precision", False)).lower() in ("true", "1")
+        return CompileOptions(donate_arguments=True, debug=DebugOptions(allow_excess_precision=excess))
 
     def assignment(self) -> bytes:
         """The devices as a message."""

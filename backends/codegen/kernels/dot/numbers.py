@@ -130,6 +130,8 @@ class Numbers:
 
     def finish(self, fb: FunctionBuilder, total: Value) -> Value:
         """A sum as an element of the result, in register form."""
+        if fb.module.excess_precision and self.kept is F32 and representation(self.result).is_narrow_float:
+            return total
         if self.kept.is_float:
             return _real(fb, total, DType.F64 if self.kept is F64 else DType.F32, self.result)
         narrowed = fb.trunc(total, total.type.with_scalar(representation(self.result).register))

@@ -32,6 +32,7 @@ DECIDES: dict[str, object] = {
     "cpu_max_isa": "AVX",
     "cpu_winograd": 2,
     "cpu_autotune": True,
+    "allow_excess_precision": True,
     "pipeline": Pipeline("own", (DeadCodeElimination(),)),
     "extra_passes": (("before:fusion", DeadCodeElimination()),),
 }
