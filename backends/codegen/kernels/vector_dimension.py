@@ -38,6 +38,7 @@ conversion of colours, [4,128,128,3] in bf16, 0.47 ms instead of 3.1 (and 17 ms 
 """
 
 _VECTOR_BYTES = 64
+"""Of a row that leaves no lane of the widest vectors empty."""
 
 _ALONG_LINES = frozenset(["parameter", "constant", "broadcast", "copy", "tuple"])
 
