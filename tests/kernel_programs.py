@@ -25,6 +25,25 @@ def combiner(name: str, operation: str, dtype: str) -> str:
     )
 
 
+def greatest(dtype: str) -> str:
+    """The combiner of an argmax; of equal numbers it takes the first, so that order does not matter."""
+    return f"""greatest {{
+  a = {dtype}[] parameter(0)
+  i = s32[] parameter(1)
+  b = {dtype}[] parameter(2)
+  j = s32[] parameter(3)
+  above = pred[] compare(a, b), direction=GT
+  same = pred[] compare(a, b), direction=EQ
+  first = pred[] compare(i, j), direction=LE
+  chosen = pred[] and(same, first)
+  g = pred[] or(above, chosen)
+  m = {dtype}[] select(g, a, b)
+  k = s32[] select(g, i, j)
+  ROOT t = ({dtype}[], s32[]) tuple(m, k)
+}}
+"""
+
+
 def sample(found: list[Any], isa: str, count: int) -> list[Any]:
     """About `count` of them, evenly spread, a third for narrower vectors and others for each width."""
     step = max(1, len(found) // max(1, count if isa == "AVX512" else count // 3))
@@ -79,3 +98,29 @@ def few_columns(dtype: str, rows: int, columns: int) -> Iterator[str]:
         terms = "lhs_contracting_dims={1}, rhs_contracting_dims="
         yield program(f"{dtype}[{rows},{others}] dot(p0, p1), {terms}{{0}}", tall, f"{dtype}[{columns},{others}]")
         yield program(f"{dtype}[{others},{rows}] dot(p1, p0), {terms}{{1}}", tall, f"{dtype}[{others},{columns}]")
+
+
+def narrow_rows(dtype: str, rows: int, columns: int) -> Iterator[str]:
+    """What is made of the rows of matrices: sums, extremes and their places, and each element with its row's sum."""
+    matrix, line = f"{dtype}[{rows},{columns}]", f"{dtype}[{rows}]"
+    for operation in ("and", "or") if dtype == "pred" else ("add", "maximum"):
+        total = f"{line} reduce(p0, p1), dimensions={{1}}, to_apply=f"
+        functions = combiner("f", operation, dtype)
+        yield program(total, matrix, f"{dtype}[]", functions=functions)
+        lines = [f"s = {total}", f"x = {matrix} broadcast(s), dimensions={{0}}"]
+        yield program(
+            f"{matrix} {'xor' if dtype == 'pred' else 'add'}(p0, x)",
+            matrix,
+            f"{dtype}[]",
+            lines=lines,
+            functions=functions,
+        )
+    places = [f"i = s32[{rows},{columns}] iota(), iota_dimension=1"]
+    found = f"({line}, s32[{rows}]) reduce(p0, i, p1, p2), dimensions={{1}}, to_apply=greatest"
+    yield program(found, matrix, f"{dtype}[]", "s32[]", lines=places, functions=greatest(dtype))
+    if columns % 3 == 0:
+        total = f"{line} reduce(p0, p1), dimensions={{1,2}}, to_apply=f"
+        operand = f"{dtype}[{rows},{columns // 3},3]"
+        yield program(total, operand, f"{dtype}[]", functions=functions)
+    for place in (0, columns // 2, columns - 1):
+        yield program(f"{dtype}[{rows},1] slice(p0), slice={{[0:{rows}], [{place}:{place + 1}]}}", matrix)

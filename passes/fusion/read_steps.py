@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.dot import DotAttrs, free_dimensions
+from xlalite.passes.fusion.domain import reduced_domain
 from xlalite.passes.fusion.seams import Line, Lines, operand_lines
 
 if TYPE_CHECKING:
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 FEW = 4
 """Terms that a vector loop computes one after the other, and elements of a line that it computes side by side."""
+
+MOST_COLUMNS = 16
+"""Terms that lie side by side: all are loaded in whole vectors, and the columns sorted out of them."""
 
 
 def read_steps(results: Sequence[HloInstruction], dims: Sequence[int], dimension: int) -> set[int] | None:
@@ -47,6 +51,12 @@ def read_steps(results: Sequence[HloInstruction], dims: Sequence[int], dimension
         waiting += (each for each in followed if each not in seen)
         seen.update(followed)
     return steps
+
+
+def sums_few(reduce: HloInstruction) -> bool:
+    """Whether a vector loop computes the terms of a reduction one after the other."""
+    domain = reduced_domain(reduce)
+    return 0 < domain.column_count <= (MOST_COLUMNS if domain.has_minor_columns else FEW)
 
 
 def _cut_out(instruction: HloInstruction, lines: Lines) -> Iterator[tuple[HloInstruction, Lines]]:
@@ -89,7 +99,7 @@ def _summed(instruction: HloInstruction, lines: Lines) -> Iterator[tuple[HloInst
     elif instruction.opcode == "reduce":
         reduced, kept = instruction.attrs.dimensions, iter(lines)
         dims = instruction.operand(0).shape.dims
-        if math.prod(dims[dimension] for dimension in reduced) <= FEW:
+        if sums_few(instruction):
             own = tuple(Line() if dimension in reduced else next(kept) for dimension in range(len(dims)))
             yield from ((array, own) for array in instruction.operands[: len(instruction.operands) // 2])
     elif instruction.opcode == "dot":

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xlalite.backends.codegen.llvm import FunctionBuilder, Type, Value, lane_mask, lanes_of_mask, vector, zero
+from xlalite.hlo.records import dataclass
 
 
 class Columns:
@@ -20,6 +21,7 @@ class Columns:
         self._vectors = vectors
         self._found: dict[int, Value] = {}
         self._halves: dict[int, Columns] = {}
+        self._turned: dict[tuple[int, int], Value] = {}
 
     def column(self, number: int) -> Value:
         """The elements of a column, a lane for each row."""
@@ -29,20 +31,14 @@ class Columns:
         return found
 
     def _picked(self, number: int) -> Value:
-        count = len(self._vectors)
-        if count > 2 and count % 2 == 0:
+        count, lanes = len(self._vectors), self._vectors[0].type.lanes
+        if count == 2:
+            return self._fb.shuffle(self._vectors[0], self._vectors[1], range(number, 2 * lanes, 2))
+        if count % 2 == 0:
             return self._half(number % 2).column(number // 2)
-        found, *others = self._vectors
-        lanes = found.type.lanes
-        for place, other in enumerate(others, 1):
-            order = []
-            for lane in range(lanes):
-                at = lane * count + number - place * lanes
-                # What lies in the first vector is picked with what lies in the second.
-                before = lane if place > 1 else at + lanes
-                order.append(before if at < 0 else lanes + at if at < lanes else -1)
-            found = self._fb.shuffle(found, other, order)
-        return found
+        turn = _Turn(count, lanes)
+        place, order = turn.column(number)
+        return self._fb.shuffle(self._after(turn, turn.stages, place), None, order)
 
     def _half(self, parity: int) -> Columns:
         """Every second column."""
@@ -53,24 +49,71 @@ class Columns:
             half = self._halves[parity] = Columns(self._fb, vectors)
         return half
 
+    def _after(self, turn: _Turn, stages: int, place: int) -> Value:
+        """The vector at a place after some stages."""
+        if not stages:
+            return self._vectors[place]
+        found = self._turned.get((stages, place))
+        if found is None:
+            stage = stages - 1
+            stays, comes = (self._after(turn, stage, (place + by) % turn.count) for by in (0, 1 << stage))
+            found = self._turned[stages, place] = self._fb.shuffle(stays, comes, turn.blend(stage))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """How an odd number of columns comes out of as many vectors, or into them.
+
+    Powers of two have no divisor in common with the number: the elements of a column lie in different lanes of the
+    vectors, and a lane of column c is in the vector as many places behind that of column 0 as of any other lane. Once
+    each lane is turned by the places of its column 0, each vector has a column, in another order. It takes a blend for
+    each bit of a place and vector, where picking elements two vectors at a time takes as many shuffles as columns.
+
+    Attributes:
+        count: The number of columns and of vectors.
+        lanes: Lanes of each.
+    """
+
+    count: int
+    lanes: int
+
+    @property
+    def stages(self) -> int:
+        """How many times vectors are blended with others: by one place, by two, four and so on."""
+        return (self.count - 1).bit_length()
+
+    def column(self, number: int) -> tuple[int, list[int]]:
+        """Which vector has a column in the end, and the lane of each row."""
+        return self._place(number), [(row * self.count + number) % self.lanes for row in range(self.lanes)]
+
+    def blend(self, stage: int) -> list[int]:
+        """The lanes that a stage takes out of the vector so many places behind, and those that stay."""
+        return [lane + self.lanes * (self._place(-lane) >> stage & 1) for lane in range(self.lanes)]
+
+    def _place(self, number: int) -> int:
+        return number * pow(self.lanes, -1, self.count) % self.count
+
 
 def side_by_side(fb: FunctionBuilder, columns: Sequence[Value]) -> list[Value]:
     """The vectors in which a matrix lies row by row: what `Columns` gives the columns of."""
     count, lanes = len(columns), columns[0].type.lanes
-    if count > 2 and count % 2 == 0:
+    if count == 1:
+        return list(columns)
+    if count == 2:
+        both = [lane + at for lane in range(lanes) for at in (0, lanes)]
+        return [fb.shuffle(columns[0], columns[1], part) for part in (both[:lanes], both[lanes:])]
+    if count % 2 == 0:
         halves = zip(side_by_side(fb, columns[::2]), side_by_side(fb, columns[1::2]), strict=True)
         return [vector for half in halves for vector in side_by_side(fb, half)]
-    vectors = []
-    for start in range(0, count * lanes, lanes):
-        found = columns[0]
-        for number, column in enumerate(columns[1:], 1):
-            order = []
-            for lane, (row, wanted) in enumerate(divmod(at, count) for at in range(start, start + lanes)):
-                before = row if number == 1 else lane
-                order.append(lanes + row if wanted == number else before if wanted < number else -1)
-            found = fb.shuffle(found, column, order)
-        vectors.append(found)
-    return vectors
+    turn, vectors = _Turn(count, lanes), dict[int, Value]()
+    for number, column in enumerate(columns):
+        place, order = turn.column(number)
+        vectors[place] = fb.shuffle(column, None, [order.index(lane) for lane in range(lanes)])
+    for stage in range(turn.stages):
+        step, blend = 1 << stage, turn.blend(stage)
+        vectors = {at: fb.shuffle(vectors[at], vectors[(at - step) % count], blend) for at in range(count)}
+    return [vectors[place] for place in range(count)]
 
 
 def load_columns(

@@ -180,7 +180,7 @@ def _load(math: IndexMath, view: ArrayView, offset: Position, mask: Value | None
         address = _address(math, view.pointer, held, offset)
         wide = vector(held.memory, math.lanes)
         return (_load_vector(fb, wide, address, mask, held.memory.size_bytes, view.metadata),)
-    if not 1 <= offset.step <= _MAX_STEP:
+    if not 1 <= offset.step <= (_MAX_STEP if _place_in_row(view, offset) is None else _MAX_COLUMNS):
         return _gather(math, view.pointer, held, offset, mask)
     if mask is None or offset.step == 1 or lanes_of_mask(mask) is not None:
         return _load_columns(math, view, offset, mask, rows)
@@ -195,6 +195,9 @@ def _load(math: IndexMath, view: ArrayView, offset: Position, mask: Value | None
 
 _MAX_STEP = 4
 """Steps up to this load what lies between too, which is quicker than a gather."""
+
+_MAX_COLUMNS = 16
+"""The same of rows that lie one behind the other: their columns are sorted out of what is loaded once."""
 
 
 def _load_columns(

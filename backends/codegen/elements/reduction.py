@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
 from collections.abc import Callable
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, Position
@@ -17,7 +16,7 @@ from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRu
 from xlalite.backends.codegen.elements.registers import flatten, unflatten
 from xlalite.backends.codegen.elements.windows import window_elements
 from xlalite.hlo.ir.instruction import HloInstruction
-from xlalite.passes.fusion.read_steps import FEW
+from xlalite.passes.fusion.read_steps import sums_few
 
 
 def reduce_elements(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> tuple[Element, ...]:
@@ -28,7 +27,7 @@ def reduce_elements(emitter: ElementEmitter, instruction: HloInstruction, index:
     kept = iter(index)
     source: list[Position] = [Affine(0) if d in reduced else next(kept) for d in range(len(dims))]
 
-    if 0 < math.prod(dims[d] for d in reduced) <= FEW:
+    if sums_few(instruction):
         elements: list[list[Element]] = []
         for places in itertools.product(*(range(dims[d]) for d in reduced)):
             for dimension, place in zip(reduced, places, strict=True):

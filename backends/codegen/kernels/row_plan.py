@@ -8,17 +8,16 @@ from xlalite.backends.codegen.arrays.index import Index
 from xlalite.backends.codegen.kernels.accumulation import Accumulation, Accumulations
 from xlalite.backends.codegen.kernels.extreme_accumulation import ExtremeAccumulation
 from xlalite.backends.codegen.kernels.kernel import Declined, KernelRequest
-from xlalite.backends.codegen.kernels.vector_dimension import MANY, takes_few
+from xlalite.backends.codegen.kernels.vector_dimension import has_few_columns
 from xlalite.backends.codegen.llvm import TargetInfo
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.op import Trait
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
-from xlalite.passes.fusion.domain import Domain, Place, reduces_columns
+from xlalite.passes.fusion.domain import Place, reduces_columns
 from xlalite.passes.fusion.fusible import is_expensive
 from xlalite.passes.fusion.kernel_shape import KernelShape, result_dims, results_of
-from xlalite.passes.fusion.read_steps import FEW
 
 SCRATCH_BYTES = 1 << 16
 """Most bytes of scratch rows; they lie on the stack of a worker thread."""
@@ -102,20 +101,11 @@ def _why_no_rows(body: HloComputation, reduces: Iterable[HloInstruction], shape:
         return "a result is itself a tuple"
     if any(result_dims(result) not in (domain.dims, domain.row_dims) for result in results):
         return "a result has neither the sizes of the rows nor one element a row"
-    if _has_few_columns(body, domain):
+    if len({result_dims(result) for result in results}) == 1 and has_few_columns(body, domain):
         return "rows have few elements, and vectors of a loop take many rows"
     if any(places[reduce] is not Place.ROW for reduce in reduces if reduce in places):
         return "a reduction is read at another index than its row's"
     return None
-
-
-def _has_few_columns(body: HloComputation, domain: Domain) -> bool:
-    """Whether a loop that computes the same may have vectors along the rows."""
-    sizes, last = {result_dims(result) for result in results_of(body)}, len(domain.row_dims) - 1
-    if last < 0 or domain.row_dims[last] < MANY or domain.column_count > FEW or len(sizes) > 1:
-        return False
-    (dims,) = sizes
-    return takes_few(body, dims, last, domain.column_count)
 
 
 def _accumulations(reduces: list[HloInstruction], unread: frozenset[int]) -> Accumulations:

@@ -15,6 +15,7 @@ STEPS = {
     "f32[100,3] transpose(w), dimensions={1,0}": {1},
     "f32[100,3] broadcast(v), dimensions={1}": {0},
     "f32[100] reduce(x, z), dimensions={1}, to_apply=add": {3},
+    "f32[100] reduce(t, z), dimensions={1}, to_apply=add": {5},
     "f32[100,2] dot(x, m), lhs_contracting_dims={1}, rhs_contracting_dims={0}": {3, 0},
     "f32[90,3] dynamic-slice(x, i, i), dynamic_slice_sizes={90,3}": {3},
     "f32[90,7,3] gather(x, j), offset_dims={0,2}, slice_sizes={90,3}, " + GATHER: {3, 0},
@@ -24,7 +25,8 @@ STEPS = {
     "f32[2,10,3,5] reshape(pairs)": {300 // 2},
 }
 UNKNOWN = (
-    "f32[100] reduce(t, z), dimensions={1}, to_apply=add",
+    "f32[100] reduce(k, z), dimensions={1}, to_apply=add",
+    "f32[100] reduce(l, z), dimensions={0}, to_apply=add",
     "f32[100,2] dot(t, n), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
     "f32[100,3] reshape(u)",
 )
@@ -52,6 +54,8 @@ ENTRY e {{
   j = s32[7] parameter(10)
   line = f32[300] parameter(11)
   pairs = f32[20,15] parameter(12)
+  k = f32[100,17] parameter(13)
+  l = f32[5,100] parameter(14)
   z = f32[] constant(0)
   ROOT r = {root}
 }}""")

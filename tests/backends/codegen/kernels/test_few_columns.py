@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernel_programs import few_columns, rows_of_few, sample
+from kernel_programs import few_columns, narrow_rows, rows_of_few, sample
 
 from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.hlo.text import parse
@@ -29,12 +29,17 @@ def arguments(rng: np.random.Generator, text: str) -> list[np.ndarray]:
 
 
 def programs(dtype: str, columns: int) -> list[str]:
-    return [text for rows in ROWS for text in few_columns(dtype, rows, columns)]
+    """Those of rows of more columns than four reduce them only."""
+    made = few_columns if columns <= 4 else narrow_rows
+    return [text for rows in ROWS for text in made(dtype, rows, columns)]
+
+
+COLUMNS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)
+EACH = [(dtype, columns) for dtype in DTYPES for columns in COLUMNS if columns <= 4 or not dtype.startswith("c")]
 
 
 @pytest.mark.parametrize("isa", ISAS)
-@pytest.mark.parametrize("columns", [1, 2, 3, 4])
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("dtype", "columns"), EACH)
 def test_some_programs(check: Any, rng: np.random.Generator, dtype: str, columns: int, isa: str) -> None:
     for text in sample(programs(dtype, columns), isa, 8):
         check(text, *arguments(rng, text), debug=DebugOptions(cpu_max_isa=isa))
@@ -42,8 +47,7 @@ def test_some_programs(check: Any, rng: np.random.Generator, dtype: str, columns
 
 @pytest.mark.slow
 @pytest.mark.parametrize("isa", ISAS)
-@pytest.mark.parametrize("columns", [1, 2, 3, 4])
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("dtype", "columns"), EACH)
 def test_all_programs(check: Any, rng: np.random.Generator, dtype: str, columns: int, isa: str) -> None:
     for text in programs(dtype, columns):
         check(text, *arguments(rng, text), debug=DebugOptions(cpu_max_isa=isa))
@@ -81,9 +85,30 @@ def test_sums_keep_the_order_of_lanes(compile_text: Any) -> None:
     np.testing.assert_array_equal(compile_text(text)(rows, np.float32(0)), np.full(20, 2, np.float32))
 
 
+@pytest.mark.parametrize("columns", range(5, 16))
+def test_sums_of_more_columns_keep_it_too(compile_text: Any, rng: np.random.Generator, columns: int) -> None:
+    """Upper halves are added to the lower ones, those of a power of two, whose last lanes change nothing."""
+    rows = rng.standard_normal((1000, columns)).astype(np.float32)
+    text = next(text for text in narrow_rows("f32", 1000, columns) if "add(a, b)" in text)
+    lanes = np.pad(rows, ((0, 0), (0, (1 << (columns - 1).bit_length()) - columns)), constant_values=-0.0)
+    while lanes.shape[1] > 1:
+        lower, upper = np.split(lanes, 2, axis=1)
+        lanes = lower + upper
+    np.testing.assert_array_equal(compile_text(text)(rows, np.float32(-0.0)), lanes[:, 0])
+
+
 @pytest.mark.parametrize(
     ("dims", "kind"),
-    [((100, 4), "loop"), ((100, 5), "row"), ((7, 3), "row"), ((2, 100, 3), "loop")],
+    [
+        ((100, 4), "loop"),
+        ((100, 10), "loop"),
+        ((2000, 15), "loop"),
+        ((2000, 16), "row"),
+        ((2000, 17), "row"),
+        ((7, 3), "row"),
+        ((7, 15), "row"),
+        ((2, 100, 3), "loop"),
+    ],
 )
 def test_rows_of_few_elements_are_loops(compile_text: Any, kernels: Any, dims: tuple[int, ...], kind: str) -> None:
     shape, result = (",".join(map(str, each)) for each in (dims, dims[:-1]))
@@ -99,6 +124,30 @@ ENTRY e {{
   ROOT r = f32[{result}] reduce(x, z), dimensions={{{len(dims) - 1}}}, to_apply=f
 }}"""
     assert kernels(compile_text(text)) == [kind]
+
+
+@pytest.mark.parametrize(("rows", "kind"), [(100, "row"), (2000, "loop")])
+def test_much_is_computed_of_rows_of_up_to_sixteen_elements_if_there_are_many(
+    compile_text: Any, kernels: Any, rng: np.random.Generator, rows: int, kind: str
+) -> None:
+    text = f"""HloModule m
+f {{
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}}
+ENTRY e {{
+  x = f32[{rows},10] parameter(0)
+  z = f32[] constant(0)
+  y = f32[{rows},10] exponential(x)
+  s = f32[{rows}] reduce(y, z), dimensions={{1}}, to_apply=f
+  w = f32[{rows},10] broadcast(s), dimensions={{0}}
+  ROOT r = f32[{rows},10] divide(y, w)
+}}"""
+    x = rng.random((rows, 10), np.float32)
+    executable = compile_text(text)
+    assert kernels(executable) == [kind]
+    np.testing.assert_allclose(executable(x), np.exp(x) / np.exp(x).sum(1, keepdims=True), rtol=1e-6)
 
 
 def test_what_is_done_once_for_a_row_is_little_code(check: Any, kernels: Any, rng: np.random.Generator) -> None:
@@ -121,11 +170,13 @@ ENTRY e {{
     assert "row" not in kernels(check(text, rng.random((100, 3), np.float32)))
 
 
-@pytest.mark.parametrize(("columns", "wide", "has_gather"), [(3, 4, False), (3, 10, False), (1, 10, True)])
+@pytest.mark.parametrize(
+    ("columns", "wide", "has_gather"), [(3, 4, False), (3, 20, False), (1, 10, False), (1, 20, True)]
+)
 def test_columns_of_wide_matrices_are_read_line_by_line(
     check: Any, rng: np.random.Generator, columns: int, wide: int, has_gather: bool
 ) -> None:
-    """A few columns of many are lines of a loop; one alone is gathered, for its lines are single elements."""
+    """A few columns of many are lines of a loop; one alone is gathered out of lines of more than sixteen."""
     text = f"""HloModule m
 ENTRY e {{
   x = f32[100,{wide}] parameter(0)

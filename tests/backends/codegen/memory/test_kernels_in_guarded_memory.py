@@ -9,31 +9,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernel_programs import MANY_SIZES, NUMBERS, USUAL_SIZES, combiner, few_columns, program, rows_of_few, sample
+from kernel_programs import (
+    MANY_SIZES,
+    NUMBERS,
+    USUAL_SIZES,
+    combiner,
+    few_columns,
+    greatest,
+    narrow_rows,
+    program,
+    rows_of_few,
+    sample,
+)
 from nested_arrays import leaves
 
 from xlalite.hlo.types.dtype import DType
 
 EACH_KIND = ("pred", "s4", "u8", "bf16", "s32", "f64", "c64", "c128", "f8e5m2")
-
-
-def greatest(dtype: str) -> str:
-    """The combiner of an argmax; of equal numbers it takes the first, so that order does not matter."""
-    return f"""greatest {{
-  a = {dtype}[] parameter(0)
-  i = s32[] parameter(1)
-  b = {dtype}[] parameter(2)
-  j = s32[] parameter(3)
-  above = pred[] compare(a, b), direction=GT
-  same = pred[] compare(a, b), direction=EQ
-  first = pred[] compare(i, j), direction=LE
-  chosen = pred[] and(same, first)
-  g = pred[] or(above, chosen)
-  m = {dtype}[] select(g, a, b)
-  k = s32[] select(g, i, j)
-  ROOT t = ({dtype}[], s32[]) tuple(m, k)
-}}
-"""
 
 
 def reductions(sizes: Sequence[int]) -> Iterator[str]:
@@ -289,8 +281,16 @@ def columns(sizes: Sequence[int]) -> Iterator[str]:
                     yield rows_of_few(t, n, count)
 
 
-FAMILIES = (reductions, moves, mixtures, orders, windows, gaps, systems, splits, reversals, columns)
-IN_FUSIONS = (mixtures, splits, gaps, reversals)
+def reduced_rows(sizes: Sequence[int]) -> Iterator[str]:
+    """Rows of up to sixteen columns, in types and numbers that take turns."""
+    kinds = ("pred", "f64", "u8", "bf16", "s32")
+    for n in sizes:
+        for count in range(5, 17):
+            yield from narrow_rows(kinds[(n + count) % len(kinds)], n, count)
+
+
+FAMILIES = (reductions, moves, mixtures, orders, windows, gaps, systems, splits, reversals, columns, reduced_rows)
+IN_FUSIONS = (mixtures, splits, gaps, reversals, reduced_rows)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
