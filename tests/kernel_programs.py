@@ -100,8 +100,13 @@ def few_columns(dtype: str, rows: int, columns: int) -> Iterator[str]:
         yield program(f"{dtype}[{others},{rows}] dot(p1, p0), {terms}{{1}}", tall, f"{dtype}[{others},{columns}]")
 
 
-def narrow_rows(dtype: str, rows: int, columns: int) -> Iterator[str]:
-    """What is made of the rows of matrices: sums, extremes and their places, and each element with its row's sum."""
+MANY_ROWS = 8192
+"""With so many, each of `narrow_rows` is worth a loop with vectors along the rows."""
+
+
+def narrow_rows(dtype: str, more: int, columns: int) -> Iterator[str]:
+    """What is made of `MANY_ROWS` and more: sums, extremes and their places, and each element with its row's sum."""
+    rows = MANY_ROWS + more
     matrix, line = f"{dtype}[{rows},{columns}]", f"{dtype}[{rows}]"
     for operation in ("and", "or") if dtype == "pred" else ("add", "maximum"):
         total = f"{line} reduce(p0, p1), dimensions={{1}}, to_apply=f"

@@ -30,12 +30,21 @@ _EXPENSIVE = 8
 _MOST_OF_SMALL = 40
 """Of all elements of a line: each has code of its own. tanh of [1000,4] bf16 would compile in 28 ms instead of 7."""
 
-_MOST_OF_LARGE, _MOST = 320, 640
+_MOST_OF_LARGE = 320
 _LARGE = 1 << 14
-"""The same where there are so many elements, and where there are twice as many or more: softmax of [100000,3] f32 takes
-109 instead of 838 us, that of [50000,10] bf16 130 instead of 440 (and 29 ms more to compile), the gradient of a
-conversion of colours, [4,128,128,3] in bf16, 0.47 ms instead of 3.1 (and 17 ms more).
+"""The same where there are so many elements: softmax of [100000,3] f32 takes 109 instead of 838 us, the gradient of a
+conversion of colours, [4,128,128,3] in bf16, 0.47 ms instead of 3.1 (and 17 ms more to compile).
 """
+
+_ELEMENTS_OF_INSTRUCTION, _MOST = 200, 1280
+"""Elements that are worth an instruction where lines are longer, and the most of these; a rest has its own, too.
+
+Softmax of [50000,10] f32 takes 76 instead of 226 us, and 21 ms more to compile; that of [1700,10] 5.6 instead of 8.1
+would take 35 ms more.
+"""
+
+_VECTOR = 16
+"""Lines that leave no rest in the widest vectors."""
 
 _VECTOR_BYTES = 64
 """Of a row that leaves no lane of the widest vectors empty."""
@@ -72,11 +81,12 @@ def _takes_few(body: HloComputation, dims: Sequence[int], dimension: int, count:
     if steps is None or max(steps, default=0) > max(count, FEW):
         return False
     lines = math.prod(dims[: dimension + 1])
-    return _length(body, lines, count) <= _most_instructions(lines * count)
-
-
-def _most_instructions(element_count: int) -> int:
-    return min(_MOST_OF_LARGE * element_count // _LARGE, _MOST) if element_count >= _LARGE else _MOST_OF_SMALL
+    length = _length(body, lines, count)
+    if count <= FEW:
+        return length <= (_MOST_OF_LARGE if lines * count >= _LARGE else _MOST_OF_SMALL)
+    length += 2 * count * (count - 1).bit_length()  # to sort the columns out of what is loaded
+    copies = 1 if dims[dimension] % _VECTOR == 0 else 2
+    return copies * length <= min(lines * count // _ELEMENTS_OF_INSTRUCTION, _MOST)
 
 
 def _sums_whole_vectors(body: HloComputation, domain: Domain) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernel_programs import few_columns, narrow_rows, rows_of_few, sample
+from kernel_programs import MANY_ROWS, few_columns, narrow_rows, rows_of_few, sample
 
 from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.hlo.text import parse
@@ -88,8 +88,8 @@ def test_sums_keep_the_order_of_lanes(compile_text: Any) -> None:
 @pytest.mark.parametrize("columns", range(5, 16))
 def test_sums_of_more_columns_keep_it_too(compile_text: Any, rng: np.random.Generator, columns: int) -> None:
     """Upper halves are added to the lower ones, those of a power of two, whose last lanes change nothing."""
-    rows = rng.standard_normal((1000, columns)).astype(np.float32)
-    text = next(text for text in narrow_rows("f32", 1000, columns) if "add(a, b)" in text)
+    rows = rng.standard_normal((MANY_ROWS, columns)).astype(np.float32)
+    text = next(text for text in narrow_rows("f32", 0, columns) if "add(a, b)" in text)
     lanes = np.pad(rows, ((0, 0), (0, (1 << (columns - 1).bit_length()) - columns)), constant_values=-0.0)
     while lanes.shape[1] > 1:
         lower, upper = np.split(lanes, 2, axis=1)
@@ -97,13 +97,23 @@ def test_sums_of_more_columns_keep_it_too(compile_text: Any, rng: np.random.Gene
     np.testing.assert_array_equal(compile_text(text)(rows, np.float32(-0.0)), lanes[:, 0])
 
 
+@pytest.mark.parametrize("more", [0, 9])
+@pytest.mark.parametrize("columns", range(5, 16))
+def test_rows_of_more_columns_are_loops_if_there_are_many(
+    compile_text: Any, kernels: Any, columns: int, more: int
+) -> None:
+    for dtype in ("pred", "u8", "bf16", "f32"):
+        for text in narrow_rows(dtype, more, columns):
+            assert "row" not in kernels(compile_text(text)), text
+
+
 @pytest.mark.parametrize(
     ("dims", "kind"),
     [
         ((100, 4), "loop"),
-        ((100, 10), "loop"),
-        ((2000, 15), "loop"),
-        ((2000, 16), "row"),
+        ((100, 10), "row"),
+        ((4000, 15), "loop"),
+        ((4000, 16), "row"),
         ((2000, 17), "row"),
         ((7, 3), "row"),
         ((7, 15), "row"),
@@ -126,7 +136,7 @@ ENTRY e {{
     assert kernels(compile_text(text)) == [kind]
 
 
-@pytest.mark.parametrize(("rows", "kind"), [(100, "row"), (2000, "loop")])
+@pytest.mark.parametrize(("rows", "kind"), [(100, "row"), (2000, "row"), (8000, "loop")])
 def test_much_is_computed_of_rows_of_up_to_sixteen_elements_if_there_are_many(
     compile_text: Any, kernels: Any, rng: np.random.Generator, rows: int, kind: str
 ) -> None:
