@@ -13,7 +13,8 @@ from xlalite.hlo.stablehlo.reading.lexer import MlirCursor
 from xlalite.hlo.stablehlo.reading.locations import Locations
 from xlalite.hlo.stablehlo.reading.reader import read_program
 from xlalite.hlo.stablehlo.reading.recognition import is_bytecode
-from xlalite.hlo.stablehlo.reading.syntax import Function, Program, Source, Symbol
+from xlalite.hlo.stablehlo.reading.syntax import Function, Program, Source
+from xlalite.hlo.stablehlo.rules.control_rules import called_functions
 from xlalite.hlo.stablehlo.rules.sharding_rules import MESHES_IN_HLO
 from xlalite.hlo.stablehlo.rules.table import RULES
 from xlalite.hlo.types.limits import DEFAULT_LIMITS, ParseLimits
@@ -74,12 +75,7 @@ def _callees_first(program: Program, entry: Function, source: Source) -> tuple[F
 
 
 def _callees(program: Program, function: Function) -> list[Function]:
-    names: dict[str, None] = {}
-    for operation in function.body.walk():
-        for key in ("callee", "decomposition"):
-            symbol = operation.attributes.get(key)
-            if isinstance(symbol, Symbol):
-                names.setdefault(symbol.name)
+    names = dict.fromkeys(name for operation in function.body.walk() for name in called_functions(operation))
     return [program.functions[name] for name in names if name in program.functions]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,14 +10,16 @@ from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.ops.control_flow import CallAttrs
 from xlalite.hlo.ops.custom import ApiVersion, CustomCallAttrs
 from xlalite.hlo.ops.host_transfer import ChannelAttrs, InfeedAttrs, OutfeedAttrs
+from xlalite.hlo.ops.sorting import SortAttrs
 from xlalite.hlo.spelling.codecs import OutputAlias
-from xlalite.hlo.stablehlo.reading.syntax import Opaque, Region, Symbol
+from xlalite.hlo.stablehlo.reading.syntax import Opaque, Operation, Region, Symbol
 from xlalite.hlo.stablehlo.rules.context import ImportRule, OperationContext, elements
 from xlalite.hlo.stablehlo.rules.elementwise_rules import twin
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Layout, Shape
 
 _API_VERSIONS = tuple(ApiVersion)
+_REDUCED = re.compile(r"\breduction_dim = (\d+)")
 
 
 def _gathered(context: OperationContext, values: tuple[Handle, ...]) -> Handle:
@@ -107,6 +110,8 @@ def _custom_call(context: OperationContext) -> tuple[Handle, ...]:
         fields = context.get("mhlo.attributes", dict, {})
         operation = replace(context.operation, name=_of_chlo(target), attributes=fields)
         return as_tuple(known(replace(context, operation=operation)))
+    if target == "ApproxTopK":
+        return _approximate_top_k(context)
     version = context.get("api_version", int, 1)
     if not 0 <= version < len(_API_VERSIONS):
         raise context.error(f"there is no API version {version}")
@@ -120,6 +125,29 @@ def _custom_call(context: OperationContext) -> tuple[Handle, ...]:
     result = context.op("custom-call", context.operands, attrs)
     result.instruction.backend_config = _backend_config(context)
     return context.unpack(result)
+
+
+def _approximate_top_k(context: OperationContext) -> tuple[Handle, ...]:
+    """The first elements of all, sorted: exactly those that are sought, as XLA finds them on processors."""
+    operands, match = context.operands[: len(context.results)], _REDUCED.search(_backend_config(context))
+    known = context.lowering.table.computations
+    comparators = [known[name] for name in called_functions(context.operation) if name in known]
+    if match is None or not operands or len(comparators) != 1:
+        raise context.error("needs a comparator and `reduction_dim` for ApproxTopK")
+    result = context.builder.op("sort", operands, SortAttrs((int(match[1]),), is_stable=True), comparators)
+    found = (result,) if len(operands) == 1 else elements(result)
+    return tuple(
+        context.builder.slice(each, [0] * shape.rank, shape.dims)
+        for each, shape in zip(found, context.results, strict=True)
+    )
+
+
+def called_functions(operation: Operation) -> list[str]:
+    """Names of the functions that an operation may call; a custom call's target is among them."""
+    several = operation.attributes.get("called_computations")
+    called = several if isinstance(several, tuple) else ()
+    names = (*(operation.attributes.get(key) for key in ("callee", "decomposition")), *called)
+    return [each.name if isinstance(each, Symbol) else each for each in names if isinstance(each, Symbol | str)]
 
 
 def as_tuple(results: Handle | Sequence[Handle]) -> tuple[Handle, ...]:

@@ -154,6 +154,14 @@ def sorting(x: Any) -> Any:
     return jnp.sort(x, 0), order, lax.top_k(x, 3), lax.sort((x, order), num_keys=1), jnp.unique(x, size=5), jnp.sort(-x)
 
 
+def nearest(x: Any) -> Any:
+    return (
+        lax.approx_max_k(x, 2),
+        lax.approx_min_k(x, 2, reduction_dimension=0),
+        jax.grad(lambda x: lax.approx_max_k(x, 2)[0].sum())(x),
+    )
+
+
 def windows(x: Any) -> Any:
     pool = (1, 2, 2, 1)
     return (
@@ -274,6 +282,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...], float]] = {
     "reductions": (reductions, (MATRIX,), 1e-6),
     "cumulative": (cumulative, (MATRIX,), 2e-6),
     "sorting": (sorting, (MATRIX,), 0),
+    "nearest": (nearest, (MATRIX,), 0),
     "windows": (windows, (IMAGES,), 1e-6),
     "convolutions": (convolutions, (IMAGES, KERNEL), 1e-5),
     "dots": (dots, (MATRIX, np.arange(28, dtype=np.int32).reshape(7, 4)), 1e-6),

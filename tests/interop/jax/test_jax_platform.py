@@ -143,6 +143,16 @@ def test_python_functions_are_called_in_order_and_their_errors_arrive() -> None:
     assert printed.split("\n")[:3] == ["first 1.0", "second 2.0", "third 3.0"]
 
 
+def test_rules_for_processors_that_are_registered_late_serve_too() -> None:
+    run("""
+    from jax.experimental import sparse
+    from jax.experimental.sparse.linalg import spsolve  # a Python function, by its second name
+    matrix = np.eye(4, dtype=np.float32) * 2 + np.eye(4, k=1, dtype=np.float32)
+    rows = sparse.BCSR.fromdense(jnp.asarray(matrix))
+    near(spsolve(rows.data, rows.indices, rows.indptr, jnp.ones(4)), np.linalg.solve(matrix, np.ones(4)))
+    """)
+
+
 def test_several_devices_exchange() -> None:
     run(
         """

@@ -5,14 +5,17 @@ These are private names of jax: where one is missing, what it gives is missing, 
 
 from __future__ import annotations
 
+from collections import ChainMap
+
 
 def register_lowerings(platform_name: str) -> None:
-    """Copies the rules of the platform cpu, and says that arguments can be donated."""
+    """Adds the rules of the platform cpu, those registered later among them, and says that arguments can be donated."""
     from jax._src.interpreters import mlir
 
     rules = getattr(mlir, "_platform_specific_lowerings", {})
-    for primitive, rule in rules.get("cpu", {}).items():
-        rules[platform_name].setdefault(primitive, rule)
+    own = rules.get(platform_name, {})
+    if "cpu" in rules and platform_name != "cpu" and not isinstance(own, ChainMap):
+        rules[platform_name] = ChainMap(own, rules["cpu"])
     donating = getattr(mlir, "_platforms_with_donation", [])
     if platform_name not in donating:
         donating.append(platform_name)

@@ -2,6 +2,9 @@
 
 A step is a row of rotations of neighbouring rows and columns. They are found one after the other, each from the one
 before it, and kept; then they are applied to the vectors a panel at a time, with one row staying in registers.
+
+Steps go towards the smaller end of the diagonal. The other way, rotations between numbers far below the shift would
+become zero before they reach the end, and the step would not know its shift there.
 """
 
 from __future__ import annotations
@@ -15,8 +18,8 @@ from xlalite.backends.codegen.kernels.linear_algebra.panel_matrix import PanelMa
 from xlalite.backends.codegen.llvm import I64, FunctionBuilder, Value
 from xlalite.hlo.records import dataclass
 
-_MOST_STEPS = 60
-"""For one eigenvalue; two or three are usual."""
+_MOST_STEPS = 30
+"""For one eigenvalue, on average; two or three are usual."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,7 @@ class Tridiagonal:
     Attributes:
         size: Its rows.
         diagonal: [size + 1], the last one being zero.
-        beside: [size], the last one being zero.
+        beside: [size + 1], the last but one being zero; the last one is never read.
         cosines: [size], room for the rotations of a step.
         sines: [size].
     """
@@ -51,19 +54,20 @@ class ImplicitQl:
     def run(self) -> Value:
         """Makes the matrix diagonal; how many eigenvalues were not found."""
         fb, size = self.fb, self.matrix.size
-        with fb.carried_loop(0, size, 1, (fb.constant(I64, 0),)) as each:
+        with fb.carried_loop(0, size, 1, (fb.constant(I64, 0),) * 2) as each:
             low = each.index
-            with fb.while_loop((fb.constant(I64, 0),)) as steps:
+            with fb.while_loop((each.values[0],)) as steps:
                 high = self._end_of_block(low)
                 is_open = fb.icmp("ne", high, low)
-                steps.continue_while(fb.and_(is_open, fb.icmp("slt", steps.values[0], _MOST_STEPS)))
-                self._step(low, high)
+                steps.continue_while(fb.and_(is_open, fb.icmp("slt", steps.values[0], _MOST_STEPS * size)))
+                block = self._block(low, high)
+                self._step(block)
                 if self.vectors is not None:
                     with self.vectors.each_panel() as panel:
-                        self._turn(panel, low, high)
+                        self._turn(panel, block)
                 steps.yield_(fb.add(steps.values[0], 1))
-            each.yield_(fb.add(each.values[0], fb.zext(is_open, I64)))
-        return each.results[0]
+            each.yield_(steps.results[0], fb.add(each.values[1], fb.zext(is_open, I64)))
+        return each.results[1]
 
     def _read(self, view: ArrayView, place: Value) -> Value:
         found = view.read(self._math, (Affine(place),))
@@ -89,24 +93,34 @@ class ImplicitQl:
             search.yield_(fb.add(row, 1))
         return row
 
-    def _step(self, low: Value, high: Value) -> None:
-        """Finds the rotations of a step on the rows from `low` to `high`."""
+    def _block(self, low: Value, high: Value) -> _Block:
+        """The rows from `low` to `high`; a step on them starts at the smaller number."""
+        fb, diagonal = self.fb, self.matrix.diagonal
+        is_up = fb.fcmp("olt", fb.fabs(self._read(diagonal, high)), fb.fabs(self._read(diagonal, low)))
+        start, end = fb.select(is_up, high, low), fb.select(is_up, low, high)
+        return _Block(fb, start, end, fb.select(is_up, fb.constant(I64, -1), 1), self.matrix.size)
+
+    def _step(self, block: _Block) -> None:
+        """Finds the rotations of a step on the rows of a block."""
         fb, matrix = self.fb, self.matrix
-        first, beside = self._read(matrix.diagonal, low), self._read(matrix.beside, low)
+        first, beside = self._read(matrix.diagonal, block.start), self._read(matrix.beside, block.coupling(block.start))
         one, zero = fb.constant(first.type, 1.0), fb.constant(first.type, 0.0)
-        slope = fb.fdiv(fb.fsub(self._read(matrix.diagonal, fb.add(low, 1)), first), fb.fadd(beside, beside))
+        second = self._read(matrix.diagonal, fb.add(block.start, block.stride))
+        slope = fb.fdiv(fb.fsub(second, first), fb.fadd(beside, beside))
         root = fb.copysign(fb.sqrt(fb.fadd(fb.fmul(slope, slope), 1.0)), slope)
-        shifted = fb.fsub(self._read(matrix.diagonal, high), first)
+        shifted = fb.fsub(self._read(matrix.diagonal, block.end), first)
         g = fb.fadd(shifted, fb.fdiv(beside, fb.fadd(slope, root)))
-        with fb.carried_loop(0, fb.sub(high, low), 1, (g, one, one, zero)) as loop:
+        smallest = 2.0**-102 if first.type.bits == 32 else 2.0**-969
+        with fb.carried_loop(0, block.rotations, 1, (g, one, one, zero)) as loop:
             g, sine, cosine, p = loop.values
-            row = fb.sub(fb.sub(high, 1), loop.index)
-            above = fb.add(row, 1)
-            beside = self._read(matrix.beside, row)
+            above, row = block.rows(loop.index)
+            beside = self._read(matrix.beside, block.coupling(row))
             f, b = fb.fmul(sine, beside), fb.fmul(cosine, beside)
-            length = fb.sqrt(fb.fadd(fb.fmul(f, f), fb.fmul(g, g)))
-            self._write(matrix.beside, above, length)
-            is_zero = fb.fcmp("oeq", length, 0.0)
+            square = fb.fadd(fb.fmul(f, f), fb.fmul(g, g))
+            length = fb.sqrt(square)
+            self._write(matrix.beside, block.coupling(above), length)
+            # Squares without all of their digits make no rotation; numbers of that size couple nothing.
+            is_zero = fb.fcmp("olt", square, smallest)
             sine = fb.select(is_zero, 0.0, fb.fdiv(f, length))
             cosine = fb.select(is_zero, 1.0, fb.fdiv(g, length))
             g = fb.fsub(self._read(matrix.diagonal, above), p)
@@ -118,24 +132,58 @@ class ImplicitQl:
             self._write(matrix.sines, row, sine)
             loop.yield_(fb.fsub(fb.fmul(cosine, r), b), sine, cosine, p)
         g, _, _, p = loop.results
-        self._write(matrix.diagonal, low, fb.fsub(self._read(matrix.diagonal, low), p))
-        self._write(matrix.beside, low, g)
-        self._write(matrix.beside, high, zero)
+        self._write(matrix.diagonal, block.start, fb.fsub(self._read(matrix.diagonal, block.start), p))
+        self._write(matrix.beside, block.coupling(block.start), g)
+        self._write(matrix.beside, block.coupling(block.end), zero)
 
-    def _turn(self, panel: Panel, low: Value, high: Value) -> None:
+    def _turn(self, panel: Panel, block: _Block) -> None:
         """Applies the rotations of a step to a panel of vectors."""
         fb, matrix = self.fb, self.matrix
-        last = panel.row(high)
-        with fb.carried_loop(0, fb.sub(high, low), 1, flatten(last)) as loop:
-            row = fb.sub(fb.sub(high, 1), loop.index)
+        last = panel.row(block.end)
+        with fb.carried_loop(0, block.rotations, 1, flatten(last)) as loop:
+            above, row = block.rows(loop.index)
             lanes = panel.form.lanes
             cosine, sine = (fb.splat(self._read(view, row), lanes) for view in (matrix.cosines, matrix.sines))
             below, held = panel.row(row), unflatten(loop.values, last)
             panel.set_row(
-                fb.add(row, 1),
+                above,
                 tuple(total(fb, scaled(fb, a, cosine), scaled(fb, b, sine)) for a, b in zip(held, below, strict=True)),
             )
             back = fb.fneg(sine)
             left = [total(fb, scaled(fb, b, cosine), scaled(fb, a, back)) for a, b in zip(held, below, strict=True)]
             loop.yield_(*flatten(left))
-        panel.set_row(low, unflatten(loop.results, last))
+        panel.set_row(block.start, unflatten(loop.results, last))
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Rows that are coupled, in the direction of a step: the rotations go from the end to the start.
+
+    Attributes:
+        fb: Where to emit.
+        start: The row whose eigenvalue is sought.
+        end: The row at the other end.
+        stride: 1, or -1 if the start is the last row.
+        size: Rows of the matrix.
+    """
+
+    fb: FunctionBuilder
+    start: Value
+    end: Value
+    stride: Value
+    size: int
+
+    @property
+    def rotations(self) -> Value:
+        """How many there are in a step."""
+        return self.fb.mul(self.fb.sub(self.end, self.start), self.stride)
+
+    def rows(self, number: Value) -> tuple[Value, Value]:
+        """The rows that a rotation turns, from the end on."""
+        above = self.fb.sub(self.end, self.fb.mul(number, self.stride))
+        return above, self.fb.sub(above, self.stride)
+
+    def coupling(self, row: Value) -> Value:
+        """Where the number beside a row and the next one towards the end stands; `size` in front of the first row."""
+        fb = self.fb
+        return fb.umin(fb.add(row, fb.ashr(fb.sub(self.stride, 1), 1)), self.size)

@@ -85,6 +85,17 @@ def test_repeated_and_graded_eigenvalues(compile_text: Any, rng: np.random.Gener
 
 
 @pytest.mark.parametrize("dtype", ["f32", "c64", "f64"])
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_matrices_of_low_rank(compile_text: Any, rng: np.random.Generator, dtype: str, is_reversed: bool) -> None:
+    factors = [hermitian(rng, dtype, 100, 100)[:, :rank] * 3 for rank in (1, 2, 3, 8, 20, 99)]
+    x = np.stack([factor @ adjoint(factor) for factor in factors])
+    x = np.ascontiguousarray(x[:, ::-1, ::-1]) if is_reversed else x
+    vectors, values, info = compile_text(eigh(dtype, x.shape))(x)
+    assert not info.any()
+    require_decomposition(x, vectors, values)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "c64", "f64"])
 def test_very_small_and_large_numbers(compile_text: Any, rng: np.random.Generator, dtype: str) -> None:
     x = hermitian(rng, dtype, 2, 20, 20)
     limits = np.finfo(x.dtype)
