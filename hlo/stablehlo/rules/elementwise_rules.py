@@ -33,6 +33,33 @@ def _convert(context: OperationContext) -> Handle:
     return context.builder.convert(operand, context.result.dtype)
 
 
+def _greater_or_less(direction: str, real: ImportRule) -> ImportRule:
+    """The rule of an extreme of two; HLO has none of complex numbers."""
+
+    def rule(context: OperationContext) -> Handle:
+        x, y = context.take(2)
+        return _first(x, y, direction) if x.dtype.is_complex else real(context)
+
+    return rule
+
+
+def _clamp(context: OperationContext) -> Handle:
+    low, x, high = context.take(3)
+    if not x.dtype.is_complex:
+        return context.builder.op("clamp", (low, x, high))
+    least, most = (bound if bound.dims == x.dims else context.builder.broadcast(bound, x.dims) for bound in (low, high))
+    return _first(_first(least, x, "GT"), most, "LT")
+
+
+def _first(x: Handle, y: Handle, direction: str) -> Handle:
+    """The first of two complex numbers if it is greater (or less), by the imaginary parts of equal real ones."""
+    builder = x.builder
+    by_real, by_imaginary = ([builder.op(part, (each,)) for each in (x, y)] for part in ("real", "imag"))
+    is_level = builder.compare(*by_real, "EQ")
+    is_first = builder.select(is_level, *(builder.compare(*parts, direction) for parts in (by_imaginary, by_real)))
+    return builder.select(is_first, x, y)
+
+
 def _bitcast_convert(context: OperationContext) -> Handle:
     return context.op("bitcast-convert", context.take(1))
 
@@ -95,6 +122,9 @@ TWINS: dict[str, ImportRule] = {
 
 RULES: dict[str, ImportRule] = {
     **TWINS,
+    "maximum": _greater_or_less("GT", TWINS["maximum"]),
+    "minimum": _greater_or_less("LT", TWINS["minimum"]),
+    "clamp": _clamp,
     "compare": _compare,
     "convert": _convert,
     "bitcast_convert": _bitcast_convert,
