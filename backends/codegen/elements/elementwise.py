@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from xlalite.backends.codegen.arrays.index import Index
-from xlalite.backends.codegen.arrays.types import Element
+from xlalite.backends.codegen.arrays.types import Element, round_result
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
 from xlalite.backends.codegen.elements.registers import Registers
 from xlalite.backends.codegen.llvm import FunctionBuilder, Value
@@ -50,6 +50,6 @@ def real_rule(compute: RealRule, *, exact: bool = False) -> ElementRule:
             with emitter.fb.contraction(False):
                 return emitter.value_of_half(compute(emitter.fb, dtype, halves))
         result = compute(emitter.fb, dtype, registers)
-        return result if exact else emitter.rounded(instruction.shape.dtype, result)
+        return result if exact else round_result(emitter.fb, instruction.shape.dtype, result)
 
     return rule

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from xlalite.backends.codegen.arrays.index import Index
-from xlalite.backends.codegen.arrays.types import Element
+from xlalite.backends.codegen.arrays.types import Element, round_result
 from xlalite.backends.codegen.elements.elements import ElementEmitter, ElementRule
 from xlalite.backends.codegen.elements.elementwise import RealRule, operand_elements, real_rule
 from xlalite.backends.codegen.elements.registers import Registers
@@ -68,7 +68,7 @@ def _quotient_of_elements(emitter: ElementEmitter, instruction: HloInstruction, 
     dividend = emitter.vector(x, index)
     assert isinstance(dividend, Value), "divisors that are known are real"
     is_usual = x.opcode == "convert" and x.operand(0).shape.dtype.is_integral and x.operand(0).shape.dtype.bits <= 16
-    return emitter.rounded(instruction.shape.dtype, known.quotient(emitter.fb, dividend, is_usual=is_usual))
+    return round_result(emitter.fb, instruction.shape.dtype, known.quotient(emitter.fb, dividend, is_usual=is_usual))
 
 
 def _known_constant(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> KnownDivisor | None:
