@@ -9,6 +9,7 @@ from xlalite.hlo.building.create import create
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.monoid import Monoid, MonoidKind, recognise_monoid, recognise_monoids
+from xlalite.hlo.ir.wide_function import wide_function
 from xlalite.hlo.numerics.conversion import integer_range
 from xlalite.hlo.ops.comparison import CompareAttrs, ComparisonType, Direction
 from xlalite.hlo.ops.reduction import ReduceAttrs
@@ -46,8 +47,14 @@ def reduce_of_one(instruction: HloInstruction) -> RuleResult:
     function = instruction.called_computations[0]
     if not is_elementwise_function(function):
         return Declined("the reducer is not elementwise")
-    dims = instruction.shape.dims
-    return apply_elementwise(function, (broadcast(instruction.operand(1), dims), reshape(operand, dims)), dims)
+    dims, dtype = instruction.shape.dims, instruction.shape.dtype
+    elements = broadcast(instruction.operand(1), dims), reshape(operand, dims)
+    wide = wide_function(function) if recognise_monoid(function) is None else None
+    if wide is None:
+        return apply_elementwise(function, elements, dims)
+    combined = apply_elementwise(wide, [convert(one, DType.F32) for one in elements], dims)
+    assert combined is not None, "the reducer is elementwise"
+    return convert(combined, dtype)
 
 
 def reduce_of_stack(instruction: HloInstruction) -> RuleResult:

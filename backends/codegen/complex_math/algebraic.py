@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from xlalite.backends.codegen.complex_math.parts import (
     Complex,
@@ -23,7 +24,7 @@ from xlalite.backends.codegen.complex_math.parts import (
 from xlalite.backends.codegen.llvm import FunctionBuilder, Value
 from xlalite.backends.codegen.math import double_double as dd
 from xlalite.backends.codegen.math.floating import DOUBLE, mended_quotient, power_of_two
-from xlalite.backends.codegen.math.roots import root_for_single
+from xlalite.backends.codegen.math.roots import inverse_root_for_single, root_for_single
 
 
 def quotient(fb: FunctionBuilder, x: Complex, y: Complex) -> Complex:
@@ -85,9 +86,14 @@ def quotient_by_real(fb: FunctionBuilder, x: Complex, y: Complex) -> Complex:
 
 def _mended(fb: FunctionBuilder, x: Complex, y: Complex, ordinary: Complex) -> Complex:
     """The ordinary quotient; where Annex G differs, one of its parts at least is NaN."""
+    return _where_undefined(fb, ordinary, lambda: _with_infinities(fb, x, y, ordinary))
+
+
+def _where_undefined(fb: FunctionBuilder, ordinary: Complex, mended: Callable[[], Complex]) -> Complex:
+    """What stands for a number where a part of it is NaN in any lane."""
     branch = fb.if_else(fb.any_lane(fb.fcmp("uno", *ordinary)), likely=False)
     with branch.then():
-        branch.yield_(*_with_infinities(fb, x, y, ordinary))
+        branch.yield_(*mended())
     with branch.otherwise():
         branch.yield_(*ordinary)
     real, imaginary = branch.results
@@ -143,7 +149,19 @@ def direction(fb: FunctionBuilder, z: Complex) -> Complex:
         fb.select(fb.fcmp("olt", fb.fabs(part), 2.0**-900), fb.fdiv(part, modulus[0]), exact)
         for part, exact in zip(near_one, ordinary, strict=True)
     )
-    result = choose(fb, is_origin(fb, z), z, (ordinary[0], ordinary[1]))
+    return _with_limits(fb, z, (ordinary[0], ordinary[1]))
+
+
+def direction_of_single(fb: FunctionBuilder, z: Complex) -> Complex:
+    """The same for parts that are f32 numbers, whose squares are exact; a part is NaN where there is no direction."""
+    inverse = inverse_root_for_single(fb, fb.fadd(fb.fmul(z[0], z[0]), fb.fmul(z[1], z[1])))
+    ordinary = fb.fmul(z[0], inverse), fb.fmul(z[1], inverse)
+    return _where_undefined(fb, ordinary, lambda: _with_limits(fb, z, ordinary))
+
+
+def _with_limits(fb: FunctionBuilder, z: Complex, result: Complex) -> Complex:
+    """The direction with those of zero, of one infinite part and of NaN put in."""
+    result = choose(fb, is_origin(fb, z), z, result)
     limits = tuple(fb.copysign(fb.select(is_infinite(fb, part), fb.constant(part.type, 1.0), 0.0), part) for part in z)
     one_infinite = fb.xor(is_infinite(fb, z[0]), is_infinite(fb, z[1]))
     none_nan = fb.fcmp("ord", z[0], z[1])

@@ -30,7 +30,7 @@ class ComplexFunction:
 COMPLEX_FUNCTIONS: dict[str, ComplexFunction] = {
     "divide": ComplexFunction(".algebraic:quotient", 2, ".algebraic:quotient_of_singles"),
     "abs": ComplexFunction(".algebraic:absolute", 1, ".algebraic:absolute_of_single"),
-    "sign": ComplexFunction(".algebraic:direction"),
+    "sign": ComplexFunction(".algebraic:direction", 1, ".algebraic:direction_of_single"),
     "sqrt": ComplexFunction(".algebraic:square_root"),
     "rsqrt": ComplexFunction(".algebraic:reciprocal_root"),
     "exponential": ComplexFunction(".exponential:exponential", 1, ".exponential:exponential_of_single"),

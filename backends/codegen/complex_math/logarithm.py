@@ -228,5 +228,6 @@ def _scaled_together(fb: FunctionBuilder, x: Complex, y: Complex) -> tuple[Compl
 
 
 def _sum_of_products(fb: FunctionBuilder, a: Value, b: Value, c: Value, d: Value) -> Value:
-    """The sum ab + cd without loss where it cancels."""
-    return dd.collapse(fb, dd.add(fb, dd.two_product(fb, a, b), dd.two_product(fb, c, d)))
+    """The sum ab + cd without loss where it cancels; a zero has the sign that the plain sum gives it."""
+    exact = dd.collapse(fb, dd.add(fb, dd.two_product(fb, a, b), dd.two_product(fb, c, d)))
+    return fb.select(is_zero(fb, exact), fb.fadd(fb.fmul(a, b), fb.fmul(c, d)), exact)

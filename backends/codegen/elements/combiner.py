@@ -15,6 +15,7 @@ from xlalite.hlo.building.create import create
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ir.monoid import Monoid, recognise_monoids
+from xlalite.hlo.ir.wide_function import wide_function
 from xlalite.hlo.ops.structural import ParameterAttrs
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.dtype import DType
@@ -25,12 +26,12 @@ from xlalite.hlo.types.shape import Shape
 class Combiner:
     """What a reduce instruction does to accumulators and elements.
 
-    Known monoids are applied as such, however the computation spells them: they have an identity, take elements in any
-    order, and sums of narrow floats are kept in f32. Any other computation is applied as it stands, rounding included.
+    Known monoids are applied as such, however the computation spells them: they have an identity, and take elements in
+    any order. Narrow floats are kept in f32 meanwhile, unless a computation rounds them on purpose.
 
     Attributes:
         reduce: The instruction.
-        function: (accumulators..., elements...) -> accumulators.
+        function: (accumulators..., elements...) -> accumulators, on what is kept meanwhile.
         monoids: One for each array, if they are known.
     """
 
@@ -43,7 +44,9 @@ class Combiner:
         """How an instruction combines."""
         function = reduce.called_computations[0]
         monoids = recognise_monoids(function)
-        return cls(reduce, function if monoids is None else _spelt_out(monoids), monoids)
+        if monoids is not None:
+            return cls(reduce, _spelt_out(monoids), monoids)
+        return cls(reduce, wide_function(function) or function, None)
 
     @property
     def arrays(self) -> tuple[HloInstruction, ...]:
@@ -75,7 +78,7 @@ class Combiner:
 
     def combine(self, emitter: ElementEmitter, a: Sequence[Element], b: Sequence[Element]) -> list[Element]:
         """Two sets of accumulators, or accumulators and elements, combined."""
-        combined = emitter.apply(self.function, [*a, *b], rounds=self.monoids is None)
+        combined = emitter.apply(self.function, [*a, *b])
         return [emitter.spread(element) for element in combined]
 
     def rounded(self, emitter: ElementEmitter, accumulators: Sequence[Element]) -> tuple[Element, ...]:
@@ -99,7 +102,7 @@ class Combiner:
 
 @lru_cache(maxsize=256)
 def _spelt_out(monoids: tuple[Monoid, ...]) -> HloComputation:
-    """The plainest computation that applies monoids."""
+    """The plainest computation that applies monoids, to f32 in place of narrower floats."""
     function = HloComputation("combine")
     parameters = [
         function.add(create("parameter", (), ParameterAttrs(number), shape=Shape.array(monoid.dtype)))
@@ -110,4 +113,4 @@ def _spelt_out(monoids: tuple[Monoid, ...]) -> HloComputation:
         for number, monoid in enumerate(monoids)
     ]
     function.set_root(results[0] if len(results) == 1 else function.add(create("tuple", results)))
-    return function
+    return wide_function(function) or function

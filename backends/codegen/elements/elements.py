@@ -58,7 +58,6 @@ class ElementEmitter:
         sources: Instructions whose elements come from elsewhere.
         leaves: The scalars in tuples that are known, or were emitted in this block.
         is_function: Whether the computation is applied to elements, so that its scalars differ from lane to lane.
-        rounds: Whether narrow floats are rounded after each operation; not while a reduction accumulates in f32.
         rows: What was read in this block in whole rows.
         starts: Where windows begin that were cut out in this block.
         divisors: Instructions of which each element is one number, and what divides by it.
@@ -71,14 +70,11 @@ class ElementEmitter:
         sources: Mapping[HloInstruction, ElementSource],
         rules: Mapping[str, ElementRule],
         mask: Value | None = None,
-        *,
-        rounds: bool = True,
     ) -> None:
         self.fb = fb
         self.lanes = lanes
         self.math = IndexMath(fb, lanes)
         self.mask = mask
-        self.rounds = rounds
         self.is_function = False
         self.divisors: Mapping[HloInstruction, KnownDivisor] = {}
         self.sources = dict(sources)
@@ -123,15 +119,14 @@ class ElementEmitter:
         return self._spread(element)
 
     def rounded(self, dtype: DType, value: Value) -> Value:
-        """The result of an operation brought back into its type, unless it is to be more precise until it is stored."""
-        keeps_precision = not self.rounds or self.fb.module.excess_precision
-        if keeps_precision and representation(dtype).is_narrow_float:
+        """The result of an operation brought back into its type, unless that is left to stores."""
+        if self.fb.module.excess_precision and representation(dtype).is_narrow_float:
             return value
         return round_result(self.fb, dtype, value)
 
     def as_f16(self, instruction: HloInstruction, values: Sequence[Value]) -> tuple[Value, ...]:
         """Operands of f16 in 16 bits, if the machine has the operation and results are of their type; else none."""
-        if not self.rounds or not computes_f16(self.fb.module.target, instruction):
+        if not computes_f16(self.fb.module.target, instruction):
             return ()
         from xlalite.backends.codegen.arrays.narrow_floats import half_of
 
@@ -157,7 +152,7 @@ class ElementEmitter:
 
     def fresh(self, mask: Value | None = None) -> ElementEmitter:
         """An emitter for another block (or mask), which must not use values emitted in this one's block."""
-        twin = self._twin(self.lanes, self.sources, self.mask if mask is None else mask, self.rounds)
+        twin = self._twin(self.lanes, self.sources, self.mask if mask is None else mask)
         twin.leaves = {known: leaves for known, leaves in self.leaves.items() if known.opcode == "parameter"}
         return twin
 
@@ -169,11 +164,11 @@ class ElementEmitter:
 
     def scalar(self) -> ElementEmitter:
         """An emitter of the same computation for one lane."""
-        return self._twin(1, self.sources, None, True)
+        return self._twin(1, self.sources, None)
 
     def function(self, sources: Mapping[HloInstruction, ElementSource], mask: Value | None) -> ElementEmitter:
         """An emitter of a computation that is applied to elements; of masked lanes, if there is a mask."""
-        twin = self._twin(self.lanes, sources, mask, self.rounds)
+        twin = self._twin(self.lanes, sources, mask)
         twin.is_function = True
         return twin
 
@@ -182,7 +177,6 @@ class ElementEmitter:
         computation: HloComputation,
         arguments: Sequence[Element],
         *,
-        rounds: bool = True,
         results: Sequence[HloInstruction] | None = None,
     ) -> tuple[Element, ...]:
         """A scalar computation applied to elements: what its root gives (or a root tuple's parts), or other results."""
@@ -190,7 +184,6 @@ class ElementEmitter:
             parameter: always(argument) for parameter, argument in zip(computation.parameters, arguments, strict=True)
         }
         emitter = self.function(sources, self.mask)
-        emitter.rounds = rounds
         if results is None:
             results = computation.root.operands if computation.root.shape.is_tuple else (computation.root,)
         emitter.prepare(computation, results)
@@ -203,10 +196,8 @@ class ElementEmitter:
                 if each.shape.is_array and each.shape.rank == 0:
                     self.element(each, ())
 
-    def _twin(
-        self, lanes: int, sources: Mapping[HloInstruction, ElementSource], mask: Value | None, rounds: bool
-    ) -> ElementEmitter:
-        twin = ElementEmitter(self.fb, lanes, sources, self.rules, mask, rounds=rounds)
+    def _twin(self, lanes: int, sources: Mapping[HloInstruction, ElementSource], mask: Value | None) -> ElementEmitter:
+        twin = ElementEmitter(self.fb, lanes, sources, self.rules, mask)
         twin.is_function, twin.divisors = self.is_function, self.divisors
         return twin
 

@@ -49,7 +49,7 @@ class ExtremeAccumulation(Accumulation):
         plain = Accumulation.of(reduce)
         if plain.monoids is not None or len(reduce.attrs.dimensions) != 1 or len(plain.arrays) != 2:
             return None
-        extreme = recognise_extreme(plain.function)
+        extreme = recognise_extreme(reduce.called_computations[0])
         if extreme is None or not _counts_up(plain.arrays[1], reduce.attrs.dimensions[0]):
             return None
         if not _value_is_read(reduce, unread):

@@ -28,6 +28,17 @@ def root_for_single(fb: FunctionBuilder, x: Value) -> Value:
     return fb.select(fb.fcmp("ogt", x, 0.0), root, x)
 
 
+def inverse_root_for_single(fb: FunctionBuilder, x: Value) -> Value:
+    """1 / sqrt(x) with a relative error of 2^-50 of an f64, for what is rounded to f32 next; NaN or infinity of 0."""
+    if not has_avx512(fb):
+        return fb.fdiv(constant(x.type, 1.0), fb.sqrt(x))
+    result = avx512_inverse_root(fb, x)
+    for _ in range(2):
+        rest = fb.fma(fb.fneg(fb.fmul(x, result)), result, 1.0)
+        result = fb.fma(fb.fmul(result, 0.5), rest, result)
+    return result
+
+
 def emit_rsqrt(fb: FunctionBuilder, x: Value) -> Value:
     """1 / sqrt(x), with infinity of the sign of a zero."""
     result = fb.fdiv(constant(x.type, 1.0), fb.sqrt(x))

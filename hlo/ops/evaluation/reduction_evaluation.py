@@ -1,7 +1,8 @@
 """Reduces arrays with any computation.
 
 Known monoids use NumPy's reductions in a wide type and round once. Any other function must be associative, for long
-reductions are computed as trees of halves, short ones folded from left to right; it need not be commutative.
+reductions are computed as trees of halves, short ones folded from left to right; it need not be commutative. Narrow
+floats are accumulated in f32 (`hlo/ir/wide_function.py`) and rounded once, too.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.monoid import Monoid, recognise_monoids
 from xlalite.hlo.ir.op import Caller
+from xlalite.hlo.ir.wide_function import wide_function
 from xlalite.hlo.ops.evaluation.accumulation import narrow, widen
 from xlalite.hlo.ops.evaluation.monoid_arrays import combine_pairs, reduce_along
 from xlalite.hlo.ops.evaluation.scalar_function import ArrayFunction, array_function
@@ -52,6 +54,11 @@ def reduce_rows(
         return tuple(map(reduce_monoid, monoids, rows, initial))
     types = [shape.dtype for shape in elements_of(computation.root.shape)]
     arrays = [array.T.astype(dtype.numpy, copy=False) for array, dtype in zip(rows, types, strict=True)]
+    wide = wide_function(computation)
+    if wide is not None:
+        given = [start.astype(dtype.numpy) for start, dtype in zip(initial, types, strict=True)]
+        results = reduce_rows(wide, [array.T for array in arrays], given, call)
+        return tuple(map(narrow, results, types))
     starts = tuple(
         np.broadcast_to(start.astype(dtype.numpy), array.shape[1:])
         for start, dtype, array in zip(initial, types, arrays, strict=True)

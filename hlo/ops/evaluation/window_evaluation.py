@@ -16,6 +16,7 @@ from numpy.lib.stride_tricks import as_strided
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.monoid import Monoid, recognise_monoid
 from xlalite.hlo.ir.op import Caller
+from xlalite.hlo.ir.wide_function import wide_function
 from xlalite.hlo.ops.evaluation.accumulation import narrow, widen
 from xlalite.hlo.ops.evaluation.monoid_arrays import combine_pairs, reduce_along
 from xlalite.hlo.ops.evaluation.scalar_function import ArrayFunction, array_function
@@ -43,6 +44,12 @@ def reduce_window(
     monoid = recognise_monoid(computation) if len(operands) == 1 else None
     if monoid is not None:
         return (_reduce_window_monoid(monoid, operands[0], initial[0], window),)
+    wide = wide_function(computation)
+    if wide is not None:
+        arrays, starts = (
+            [one.astype(dtype.numpy) for one, dtype in zip(each, types, strict=True)] for each in (operands, initial)
+        )
+        return tuple(map(narrow, reduce_window(wide, arrays, starts, window, call), types))
     function = array_function(computation, call)
     exists = pad_to_window(np.ones(operands[0].shape, np.bool_), np.asarray(False), window)
     padded = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.ir.op import Trait
@@ -31,6 +32,32 @@ def _convert(context: OperationContext) -> Handle:
     if operand.dtype.is_complex and not context.result.dtype.is_complex:
         operand = context.builder.op("real", (operand,))
     return context.builder.convert(operand, context.result.dtype)
+
+
+def _greater_or_less(direction: str, real: ImportRule) -> ImportRule:
+    """The rule of an extreme of two; HLO has none of complex numbers."""
+
+    def rule(context: OperationContext) -> Handle | Sequence[Handle]:
+        x, y = context.take(2)
+        return _first(x, y, direction) if x.dtype.is_complex else real(context)
+
+    return rule
+
+
+def _clamp(context: OperationContext) -> Handle:
+    low, x, high = context.take(3)
+    if not x.dtype.is_complex:
+        return context.builder.op("clamp", (low, x, high))
+    least, most = (bound if bound.dims == x.dims else context.builder.broadcast(bound, x.dims) for bound in (low, high))
+    return _first(_first(least, x, "GT"), most, "LT")
+
+
+def _first(x: Handle, y: Handle, direction: str) -> Handle:
+    """The first of two complex numbers if it is greater (or less), by the imaginary parts of equal real ones."""
+    builder = x.builder
+    real, other_real, imag, other_imag = (builder.op(part, (each,)) for part in ("real", "imag") for each in (x, y))
+    by_real, by_imag = builder.compare(real, other_real, direction), builder.compare(imag, other_imag, direction)
+    return builder.select(builder.select(builder.compare(real, other_real, "EQ"), by_imag, by_real), x, y)
 
 
 def _bitcast_convert(context: OperationContext) -> Handle:
@@ -95,6 +122,9 @@ TWINS: dict[str, ImportRule] = {
 
 RULES: dict[str, ImportRule] = {
     **TWINS,
+    "maximum": _greater_or_less("GT", TWINS["maximum"]),
+    "minimum": _greater_or_less("LT", TWINS["minimum"]),
+    "clamp": _clamp,
     "compare": _compare,
     "convert": _convert,
     "bitcast_convert": _bitcast_convert,

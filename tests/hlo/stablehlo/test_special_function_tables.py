@@ -39,6 +39,12 @@ def _bessel_near(t: Real) -> Real:
     return MP.besseli(1, MP.sqrt(t)) / MP.sqrt(t)
 
 
+def _bessel_far(t: Real) -> Real:
+    """sqrt(x) exp(-x) I1(x) for x = 16 / (t + 1)."""
+    x = 16 / (t + 1)
+    return MP.sqrt(x) * MP.exp(-x) * MP.besseli(1, x)
+
+
 def _scaled_erfc(t: Real) -> Real:
     """exp(x^2) erfc(x) / t for t = 1 / (1 + x / 2)."""
     x = 2 / MP.mpf(t) - 2
@@ -51,6 +57,9 @@ TABLES: list[tuple[Sequence[float], Callable[[Real], Real], float, float]] = [
     (gamma_functions._SINE_OF_HALF_TURNS, _sine_of_half_turns, 0, 0.25),
     (gamma_functions._DIGAMMA_OVER_DISTANCE, _digamma_over_distance, -0.5, 0.5),
     (bessel_functions._NEAR, _bessel_near, 0, 64),
+    (bessel_functions._SHORT_NEAR, _bessel_near, 0, 64),
+    (bessel_functions._FAR, _bessel_far, -1, 1),
+    (bessel_functions._SHORT_FAR, _bessel_far, -1, 1),
     (error_functions._SHORT_SCALED_ERFC, _scaled_erfc, 1 / (1 + MP.mpf("5.05")), 1),
 ]
 
@@ -71,7 +80,19 @@ def interpolant(f: Callable[[Real], Real], low: float, high: float, count: int) 
 
 
 @pytest.mark.parametrize(
-    ("table", "f", "low", "high"), TABLES, ids=["lgamma", "stirling", "sine", "digamma", "bessel", "erfc"]
+    ("table", "f", "low", "high"),
+    TABLES,
+    ids=[
+        "lgamma",
+        "stirling",
+        "sine",
+        "digamma",
+        "bessel near",
+        "short bessel near",
+        "bessel far",
+        "short bessel far",
+        "erfc",
+    ],
 )
 def test_table_is_the_interpolant(table, f, low, high):
     assert interpolant(f, low, high, len(table)) == pytest.approx(list(table), rel=1e-15)

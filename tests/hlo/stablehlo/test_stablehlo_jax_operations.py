@@ -90,6 +90,11 @@ def complex_numbers(z: Any) -> Any:
     return z * z, z / (z + 1), jnp.abs(z), jnp.conj(z), z.real, z.imag, jnp.exp(z), lax.complex(z.real, z.real), z == z
 
 
+def complex_order(z: Any) -> Any:
+    level = lax.complex(jnp.sign(z.real), z.imag)
+    return lax.clamp(z[0], z, z[1]), lax.clamp(level[::-1], level, level + 1), lax.clamp(z, z * jnp.nan, z)
+
+
 def shapes(x: Any) -> Any:
     return (
         *(x.T, x.reshape(3, 8), x[::-1], x[1:3, ::2], jnp.pad(x, ((1, 2), (0, 1))), jnp.concatenate([x, x], 1)),
@@ -275,6 +280,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...], float]] = {
     "unsigned_integers": (integers, (UNSIGNED,), 0),
     "conversions": (conversions, (MATRIX.astype(np.float16),), 0),
     "complex_numbers": (complex_numbers, (COMPLEX,), 1e-6),
+    "complex_order": (complex_order, (COMPLEX,), 0),
     "shapes": (shapes, (MATRIX,), 0),
     "dynamic": (dynamic, (MATRIX, np.int32(2)), 0),
     "gathers": (gathers, (MATRIX, INDEX), 0),

@@ -55,8 +55,9 @@ def register_callbacks(platform_name: str) -> None:
             return original(ctx, callback, token, operands, avals, results, **options)
         return _emit(ctx, callback, token, operands, results, bool(options.get("has_side_effect")))
 
-    for module in (jax_callback, importlib.import_module("jax.interpreters.mlir")):
-        module.emit_python_callback = emit
+    jax_callback.emit_python_callback = emit
+    public: Any = importlib.import_module("jax.interpreters.mlir")
+    public.emit_python_callback = emit
 
 
 def _is_ours() -> bool:

@@ -151,3 +151,13 @@ def test_zeros_have_the_signs_of_plain_sums(opcode, apply_complex, way, complex_
     found = apply_complex((opcode,), way, x, y)[opcode]
     np.testing.assert_array_equal(np.signbit(found.real), np.signbit(expected[0]))
     np.testing.assert_array_equal(np.signbit(found.imag), np.signbit(expected[1]))
+
+
+def test_zeros_tell_the_side_of_an_angle(apply_complex, way, complex_type):
+    """Angles of half a turn have the sign that the evaluator finds where only that of a zero decides."""
+    parts = np.array([-3.0, -1.0, -0.5, -0.0, 0.0, 0.5, 2.0], complex_type(0).real.dtype)
+    numbers = combine(np.repeat(parts, 7), np.tile(parts, 7)).astype(complex_type)
+    y, x = np.repeat(numbers, 49), np.tile(numbers, 49)
+    y, x = (side[x * x + y * y != 0] for side in (y, x))
+    found, expected = (apply_complex(("atan2",), each, y, x)["atan2"].real for each in (way, "evaluator"))
+    np.testing.assert_allclose(found, expected, rtol=2e-7)
