@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from xlalite.backends.codegen.llvm import TargetInfo
+from xlalite.backends.codegen.llvm import ModuleBuilder, TargetInfo
 from xlalite.backends.compile_report import CompileReport, PhaseClock
 from xlalite.backends.cpu.compilation.code_record import CodeRecord
 from xlalite.backends.cpu.compilation.pipeline import cpu_pipeline, cpu_unscheduled_pipeline
@@ -189,14 +189,18 @@ class Compilation:
     ) -> EmittedModule:
         self._note("LLVM IR")
         has_threads = min(self.request.num_threads, available_cpus()) > 1
+        options = self.request.options
         emitted = emit_module(
             optimized,
             assignment,
+            ModuleBuilder(
+                optimized.name,
+                self._target,
+                contract=options.fp_contract,
+                excess_precision=options.debug.allow_excess_precision,
+            ),
             num_threads=self.request.num_threads,
-            contract=self.request.options.fp_contract,
-            excess_precision=self.request.options.debug.allow_excess_precision,
-            target=self._target,
-            profile=self.request.options.profile,
+            profile=options.profile,
             offer=compiler.offer if compiler is not None and has_threads else None,
         )
         self.decisions += tuple(emitted.decisions)

@@ -26,7 +26,6 @@ from xlalite.backends.codegen.llvm import (
     Function,
     FunctionBuilder,
     ModuleBuilder,
-    TargetInfo,
     Value,
     constant,
 )
@@ -63,16 +62,13 @@ _EMBEDDED_CONSTANT_BYTES = 256
 def emit_module(
     module: HloModule,
     assignment: BufferAssignment,
+    builder: ModuleBuilder,
     *,
     num_threads: int,
-    contract: bool,
-    target: TargetInfo,
-    excess_precision: bool = False,
     profile: bool = False,
     offer: Callable[[str], None] | None = None,
 ) -> EmittedModule:
-    """The code of a scheduled module; what no kernel computes asks the evaluator. See `ProgramText` for `offer`."""
-    builder = ModuleBuilder(module.name, target, contract=contract, excess_precision=excess_precision)
+    """Writes a scheduled module; what no kernel computes asks the evaluator. For `offer` see `ProgramText`."""
     text = ProgramText(builder, num_threads, offer)
     return _ModuleEmitter(module, assignment, text, KernelClock(builder, runs=profile)).emit()
 

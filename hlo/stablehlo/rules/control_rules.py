@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from xlalite.hlo.building.builder import Handle
@@ -110,8 +110,9 @@ def _custom_call(context: OperationContext) -> tuple[Handle, ...]:
         fields = context.get("mhlo.attributes", dict, {})
         operation = replace(context.operation, name=_of_chlo(target), attributes=fields)
         return as_tuple(known(replace(context, operation=operation)))
-    if target == "ApproxTopK":
-        return _approximate_top_k(context)
+    own = _CALLS.get(target)
+    if own is not None:
+        return own(context)
     version = context.get("api_version", int, 1)
     if not 0 <= version < len(_API_VERSIONS):
         raise context.error(f"there is no API version {version}")
@@ -140,6 +141,19 @@ def _approximate_top_k(context: OperationContext) -> tuple[Handle, ...]:
         context.builder.slice(each, [0] * shape.rank, shape.dims)
         for each, shape in zip(found, context.results, strict=True)
     )
+
+
+def _order(context: OperationContext) -> tuple[Handle, ...]:
+    """What jax wishes about the order of two operations: nothing, as no result shows it."""
+    context.take(2)
+    return ()
+
+
+_CALLS: dict[str, Callable[[OperationContext], tuple[Handle, ...]]] = {
+    "ApproxTopK": _approximate_top_k,
+    "control_dep": _order,
+}
+"""Custom calls that are something else in HLO."""
 
 
 def called_functions(operation: Operation) -> list[str]:

@@ -299,6 +299,16 @@ def test_shardings_become_annotations() -> None:
         assert one.opcode == "get-tuple-element" or one.frontend_attributes == other.frontend_attributes
 
 
+def test_wishes_about_the_order_of_operations_mean_nothing() -> None:
+    module = parse("""
+    func.func @main(%a: tensor<2xf32>) -> tensor<2xf32> {
+      %b = stablehlo.add %a, %a : tensor<2xf32>
+      stablehlo.custom_call @control_dep(%a, %b) {has_side_effect = true} : (tensor<2xf32>, tensor<2xf32>) -> ()
+      return %b : tensor<2xf32>
+    }""")
+    assert [one.opcode for one in module.entry_computation.instructions] == ["parameter", "add"]
+
+
 def test_shardings_mean_nothing_on_one_device() -> None:
     module = parse(SHARDED.replace("COUNT", "1").replace("SIZE", "4"))
     a, b = np.arange(4, dtype=np.float32), np.full(4, 3, np.float32)

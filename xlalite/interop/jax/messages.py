@@ -6,7 +6,7 @@ Source: `compile_options.proto`, `xla_data.proto` and `hlo.proto` of OpenXLA; wh
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 
 from xlalite.backends.base import CompileOptions
 from xlalite.hlo.errors import ParseError
@@ -16,7 +16,6 @@ from xlalite.hlo.proto.module_writer import write_module
 from xlalite.hlo.proto.schema import declare_messages
 from xlalite.hlo.proto.wire import decode, encode
 from xlalite.hlo.records import dataclass
-from xlalite.passes.core.debug_options import DebugOptions
 
 declare_messages("""
 CompileOptionsProto:
@@ -63,7 +62,8 @@ class ProgramOptions:
     def compile_options(self) -> CompileOptions:
         """How the program is compiled."""
         excess = str(self.overrides.get("xla_allow_excess_precision", False)).lower() in ("true", "1")
-        return CompileOptions(donate_arguments=True, debug=DebugOptions(allow_excess_precision=excess))
+        debug = replace(CompileOptions().debug, allow_excess_precision=excess)
+        return CompileOptions(donate_arguments=True, debug=debug)
 
     def assignment(self) -> bytes:
         """The devices as a message."""

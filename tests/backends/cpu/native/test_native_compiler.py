@@ -8,7 +8,7 @@ import pytest
 
 import xlalite as xl
 from xlalite.backends.base import CompileOptions, get_backend
-from xlalite.backends.codegen.llvm import AS_WRITTEN, TargetInfo
+from xlalite.backends.codegen.llvm import AS_WRITTEN, ModuleBuilder, TargetInfo
 from xlalite.backends.cpu.compilation.compilation import Compilation, Step
 from xlalite.backends.cpu.compilation.request import CompileRequest
 from xlalite.backends.cpu.emission.module_emitter import emit_module
@@ -202,9 +202,8 @@ def test_modules_are_offered_as_they_are_in_the_program():
     emitted = emit_module(
         compilation.optimized,
         compilation.assignment,
+        ModuleBuilder("deep", TargetInfo.host()),
         num_threads=2,
-        contract=True,
-        target=TargetInfo.host(),
         offer=offered.append,
     )
     texts = emitted.text.split(NEXT_MODULE)
