@@ -9,7 +9,7 @@ from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.ops import OPS
 from xlalite.hlo.stablehlo.rules.context import ImportRule, OperationContext
 from xlalite.hlo.stablehlo.rules.elementwise_rules import RULES as ELEMENTWISE, TWINS, constant
-from xlalite.hlo.stablehlo.special_functions.bessel_functions import bessel_i1e, short_bessel_i1e
+from xlalite.hlo.stablehlo.special_functions.bessel_functions import bessel_i1e
 from xlalite.hlo.stablehlo.special_functions.error_functions import erf_inv, erfc, short_erfc
 from xlalite.hlo.stablehlo.special_functions.gamma_functions import (
     digamma,
@@ -129,7 +129,7 @@ def _broadcasting(name: str) -> ImportRule:
 
 RULES: dict[str, ImportRule] = {
     **TWINS,
-    "bessel_i1e": _in_f64(bessel_i1e, 1, short_bessel_i1e),
+    "bessel_i1e": _in_f64(bessel_i1e, 1),
     "conj": _conj,
     "constant": constant,
     "constant_like": _constant_like,

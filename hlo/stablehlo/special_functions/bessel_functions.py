@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.stablehlo.special_functions.series import chebyshev, polynomial, unary
 
-# I1(x) / x in powers of x^2 up to 64, an interpolant in Chebyshev nodes computed with 250 bits; fewer for what is
-# rounded to f32.
+# I1(x) / x in powers of x^2 up to 64, an interpolant in Chebyshev nodes computed with 250 bits.
 # fmt: off
 _NEAR = (
     0.5, 0.0625, 0.002604166666666667, 5.425347222222213e-05, 6.781684027778059e-07, 5.651403356476159e-09,
     3.363930569400616e-11, 1.5017547178772907e-13, 5.214426141593576e-16, 1.44845153192735e-18,
     3.291941257933586e-21, 6.234584831530237e-24, 9.994221689502959e-27, 1.3687885297024527e-29,
     1.6696390898900487e-32, 1.47105648860311e-35, 2.4334892279361836e-38,
-)
-_SHORT_NEAR = (
-    0.4999999999999963, 0.06250000000002294, 0.002604166666643389, 5.425347223151933e-05, 6.781684008418054e-07,
-    5.651403597713453e-09, 3.363928624530091e-11, 1.5017653429068616e-13, 5.21402253781992e-16, 1.4495281281367151e-18,
-    3.271886730116591e-21, 6.489053857515616e-24, 7.91595456507104e-27, 2.32934729628083e-29,
 )
 # sqrt(x) exp(-x) I1(x) from 8 on, in powers of t = 16 / x - 1, the same way.
 _FAR = (
@@ -29,12 +21,6 @@ _FAR = (
     5.722677527454156e-09, -7.432535335623792e-09, -7.222524178953976e-09, 3.0717395650769477e-09,
     5.094016301574338e-09, -1.0476127785270019e-09, -2.5062162405593894e-09, 2.582169443152386e-10,
     7.79067217908059e-10, -3.2677656089803323e-11, -1.13288885034257e-10,
-)
-_SHORT_FAR = (
-    0.389398459025826, -0.009749577193123566, -0.0002192357592086362, -1.503855824184271e-05,
-    -1.8349912812623903e-06, -3.482049250743318e-07, -9.943418818432757e-08, -4.426251300986023e-08,
-    -2.555993687648253e-08, -4.9224539244423005e-09, 1.1720188542174487e-08, 8.093160032086243e-09,
-    -1.4956041310048365e-09, -1.8476216781991088e-09,
 )
 # exp(-x) I0(x) up to 8 and sqrt(x) exp(-x) I0(x) beyond, interpolants in Chebyshev nodes computed with 250 bits.
 _I0_NEAR = (
@@ -70,18 +56,9 @@ def bessel_i0e(x: Handle) -> Handle:
 
 def bessel_i1e(x: Handle) -> Handle:
     """exp(-|x|) I1(x), an odd function: exp(-|x|) x f(x^2) up to 8, with positive terms; f(1/x) / sqrt(x) beyond."""
-    return _bessel_i1e(x, _NEAR, _FAR)
-
-
-def short_bessel_i1e(x: Handle) -> Handle:
-    """The same for what is rounded to f32 or less."""
-    return _bessel_i1e(x, _SHORT_NEAR, _SHORT_FAR)
-
-
-def _bessel_i1e(x: Handle, of_near: Sequence[float], of_far: Sequence[float]) -> Handle:
     builder = x.builder
     magnitude = unary("abs", x)
-    near = polynomial(x * x, of_near) * x * unary("exponential", -magnitude)
+    near = polynomial(x * x, _NEAR) * x * unary("exponential", -magnitude)
     inverse_root = 1.0 / unary("sqrt", magnitude)
-    far = polynomial(16.0 * inverse_root * inverse_root - 1.0, of_far) * inverse_root * unary("sign", x)
+    far = polynomial(16.0 * inverse_root * inverse_root - 1.0, _FAR) * inverse_root * unary("sign", x)
     return builder.select(builder.compare(magnitude, 8.0, "LE"), near, far)

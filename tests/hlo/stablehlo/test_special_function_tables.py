@@ -57,9 +57,7 @@ TABLES: list[tuple[Sequence[float], Callable[[Real], Real], float, float]] = [
     (gamma_functions._SINE_OF_HALF_TURNS, _sine_of_half_turns, 0, 0.25),
     (gamma_functions._DIGAMMA_OVER_DISTANCE, _digamma_over_distance, -0.5, 0.5),
     (bessel_functions._NEAR, _bessel_near, 0, 64),
-    (bessel_functions._SHORT_NEAR, _bessel_near, 0, 64),
     (bessel_functions._FAR, _bessel_far, -1, 1),
-    (bessel_functions._SHORT_FAR, _bessel_far, -1, 1),
     (error_functions._SHORT_SCALED_ERFC, _scaled_erfc, 1 / (1 + MP.mpf("5.05")), 1),
 ]
 
@@ -88,9 +86,7 @@ def interpolant(f: Callable[[Real], Real], low: float, high: float, count: int) 
         "sine",
         "digamma",
         "bessel near",
-        "short bessel near",
         "bessel far",
-        "short bessel far",
         "erfc",
     ],
 )
