@@ -157,7 +157,7 @@ _CALLS: dict[str, Callable[[OperationContext], tuple[Handle, ...]]] = {
 
 
 def called_functions(operation: Operation) -> list[str]:
-    """Names of the functions that an operation may call; a custom call's target is among them."""
+    """Names of the functions that an operation may call."""
     several = operation.attributes.get("called_computations")
     called = several if isinstance(several, tuple) else ()
     names = (*(operation.attributes.get(key) for key in ("callee", "decomposition")), *called)

@@ -16,7 +16,7 @@ NARROW = [dtype for dtype in DType if dtype.is_floating and dtype.bits < 32]
 BODY = """  s = T[S] multiply(x, y)
   t = T[S] tanh(s)
   a = T[S] add(t, y)
-  ROOT r = T[S] divide(a, x)
+  r = T[S] divide(a, x)
 """
 
 
@@ -25,14 +25,14 @@ def compiled(text: str, *, excess: bool) -> Executable:
     return get_backend("cpu").compile(parse(text), CompileOptions(debug=debug, use_cache=False))
 
 
-def program(body: str, narrow: str, dtype: str, shape: str) -> str:
+def program(narrow: str, dtype: str, count: int) -> str:
     """A program of a narrow type that computes in another one."""
     lines = [
-        f"  {name}n = {narrow}[{shape}] parameter({i})\n  {name} = T[{shape}] convert({name}n)"
+        f"  {name}n = {narrow}[{count}] parameter({i})\n  {name} = T[{count}] convert({name}n)"
         for i, name in enumerate("xy")
     ]
-    last = f"  ROOT z = {narrow}[{shape}] convert(r)\n"
-    text = "\n".join(lines) + "\n" + body.replace("ROOT ", "").replace("[S]", f"[{shape}]") + last
+    last = f"  ROOT z = {narrow}[{count}] convert(r)\n"
+    text = "\n".join(lines) + "\n" + BODY.replace("[S]", f"[{count}]") + last
     return "HloModule m\nENTRY e {\n" + text.replace("T[", f"{dtype}[") + "}\n"
 
 
@@ -49,13 +49,13 @@ def bits(array: Any) -> np.ndarray[Any, Any]:
 @pytest.mark.parametrize("dtype", NARROW, ids=lambda one: one.value)
 def test_a_kernel_rounds_once(dtype: DType, count: int) -> None:
     given = arrays(dtype, count)
-    narrow = compiled(program(BODY, dtype.value, dtype.value, str(count)), excess=True)
-    wide = compiled(program(BODY, dtype.value, "f32", str(count)), excess=False)
+    narrow = compiled(program(dtype.value, dtype.value, count), excess=True)
+    wide = compiled(program(dtype.value, "f32", count), excess=False)
     assert np.array_equal(bits(narrow(*given)), bits(wide(*given)))
 
 
 def test_without_it_every_operation_rounds() -> None:
-    given, text = arrays(DType.BF16, 1000), program(BODY, "bf16", "bf16", "1000")
+    given, text = arrays(DType.BF16, 1000), program("bf16", "bf16", 1000)
     strict, excess = compiled(text, excess=False), compiled(text, excess=True)
     expected = get_backend("interpreter").compile(parse(text), CompileOptions())(*given)
     assert np.array_equal(bits(strict(*given)), bits(expected))
@@ -85,7 +85,9 @@ ENTRY e {{ x = {narrow}[50] parameter(0)
   b = u16[50] bitcast-convert(s)
   ROOT t = ({narrow}[50], u16[50]) tuple(s, b) }}"""
     (x, _) = arrays(DType(narrow), 50)
-    stored, seen = compiled(text, excess=True)(x)  # type: ignore[misc]  # a tuple
+    results = compiled(text, excess=True)(x)
+    assert isinstance(results, tuple)
+    stored, seen = results
     assert np.array_equal(bits(stored), np.asarray(seen))
 
 
