@@ -7,15 +7,12 @@ import math
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.convolution import ConvolutionAttrs
 from xlalite.hlo.records import dataclass
-from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape
 from xlalite.hlo.types.window import WindowDimension
 from xlalite.passes.analysis.matrix_products import holds_product, reads_backwards
 
 MOST_PHASES = 16
 """Phases that are worth a product each."""
-
-_TYPES = (DType.F32, DType.F64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +77,9 @@ def phases_of(attrs: ConvolutionAttrs, lhs: Shape, result: Shape) -> list[list[P
 def may_be_products(attrs: ConvolutionAttrs, lhs: Shape, result: Shape) -> bool:
     """Whether each phase is a product, and results lie where its kernel can store them, if no window sees padding.
 
-    Features are last, and several, so that a result is a row. Narrow types, which are multiplied in words, are better
-    brought into order before.
+    Features are last, and several, so that a result is a row.
     """
-    if attrs.feature_group_count * attrs.batch_group_count > 1 or not lhs.dtype is result.dtype in _TYPES:
+    if attrs.feature_group_count * attrs.batch_group_count > 1:
         return False
     if not attrs.dim_labels.output.endswith("f") or result.dims[-1] == 1:
         return False
@@ -94,8 +90,8 @@ def may_be_products(attrs: ConvolutionAttrs, lhs: Shape, result: Shape) -> bool:
 def have_products(convolution: HloInstruction) -> bool:
     """Whether the phases of a convolution are products of what lies in memory."""
     attrs: ConvolutionAttrs = convolution.attrs
-    lhs, rhs = (operand.shape for operand in convolution.operands)
-    if not holds_product(convolution) or rhs.dtype is not lhs.dtype:
+    lhs = convolution.operand(0).shape
+    if not holds_product(convolution):
         return False
     if any(one.reversal and one.size > 1 for one in attrs.window.dimensions) and not reads_backwards(convolution):
         return False

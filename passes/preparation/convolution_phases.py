@@ -37,6 +37,9 @@ _VECTOR = 16
 _SUMMED = 32
 """Input features whose sums are vectors, where output features are too few for them."""
 
+_READ = (DType.F32, DType.F64)
+"""Types of elements that tiles read where they lie; others are packed, for each phase anew."""
+
 _GAIN = 0.75
 """Part of the vectors that phases together must be content with: their sums are added and moved afterwards."""
 
@@ -73,7 +76,7 @@ def plain_convolution(
 
 def without_holes(builder: Builder, attrs: ConvolutionAttrs, shape: Shape, lhs: Handle, rhs: Handle) -> Handle:
     """The convolution, whose kernel is read backwards only where it can be."""
-    in_one_kernel = rhs.dtype is lhs.dtype and may_be_products(attrs, lhs.shape, shape)
+    in_one_kernel = may_be_products(attrs, lhs.shape, shape)
     if are_better_together(attrs, rhs.shape, in_one_kernel=in_one_kernel):
         return _together(builder, attrs, shape, lhs, rhs)
     if in_one_kernel:
@@ -92,7 +95,7 @@ def features_behind(convolution: HloInstruction) -> HloInstruction | None:
     labels, (lhs, rhs) = attrs.dim_labels, (operand.shape for operand in convolution.operands)
     if labels.output.endswith("f") or convolution.shape.dims[labels.output_feature] % _VECTOR:
         return None
-    if not any(one.size > one.lhs_dilate > 1 for one in attrs.window.dimensions) or rhs.dtype is not lhs.dtype:
+    if not any(one.size > one.lhs_dilate > 1 for one in attrs.window.dimensions):
         return None
     names = f"b{''.join(map(str, range(len(labels.output_spatial))))}f"
     image, result = (
@@ -129,6 +132,8 @@ def are_better_together(attrs: ConvolutionAttrs, rhs: Shape, *, in_one_kernel: b
     is_whole = math.prod(map(len, steps)) == 1
     if phases > MOST_PHASES:
         return True
+    if in_one_kernel and rhs.dtype not in _READ:
+        return features <= _VECTOR or all(one.size == one.lhs_dilate for one in dilated)
     sums_features = not is_whole and rhs.dims[attrs.dim_labels.kernel_input_feature] >= _SUMMED
     if in_one_kernel and (features > _VECTOR or sums_features):
         return False

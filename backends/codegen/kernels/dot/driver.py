@@ -456,9 +456,14 @@ class Driver:
         if plan.view.rows is None:
             self._convert_lines(area, sums)
             return
-        with math.steps(area.height, 1) as line:
-            read = math.address(numbers.kept, sums, math.multiply(line, self._layout.sums_line))
-            self._convert_lines(replace(area, row=math.add(area.row, line), height=1), read)
+        fb, run, behind = self._fb, plan.view.rows.run, math.add(area.row, area.height)
+        ends = math.divide(area.row, run), math.add(math.divide(math.subtract(behind, 1), run), 1)
+        with fb.loop(*map(math.operand, ends)) as number:
+            begin, end = math.multiply(number, run), math.multiply(math.add(number, 1), run)
+            row = fb.smax(*map(math.value, (begin, area.row)))
+            line = math.multiply(math.subtract(row, area.row), self._layout.sums_line)
+            part = replace(area, row=row, height=math.subtract(math.least(end, behind), row))
+            self._convert_lines(part, math.address(numbers.kept, sums, line))
 
     def _convert_lines(self, area: Area, sums: Value) -> None:
         from xlalite.backends.codegen.kernels.dot.converter import converter  # which few programs need

@@ -16,7 +16,7 @@ from xlalite.hlo.ops.convolution import ConvolutionAttrs
 from xlalite.hlo.ops.structural import ParameterAttrs
 from xlalite.hlo.records import dataclass
 from xlalite.hlo.types.shape import Shape
-from xlalite.passes.analysis.matrix_products import is_matrix_product
+from xlalite.passes.analysis.matrix_products import is_in_phases, is_matrix_product
 from xlalite.passes.rewriting.expander import OpExpander
 
 _PAD = 8.0
@@ -42,19 +42,24 @@ class ConvolutionFeaturePadding(OpExpander):
 
     def may_expand(self, instruction: HloInstruction) -> bool:
         """Whether there are features to add, and the product is cheaper with them."""
-        return (
-            self._added(instruction) > 0 and self.least_cycles(instruction) < plan_dot(instruction, self.target).cycles
-        )
+        return self._added(instruction) > 0 and self.least_cycles(instruction) < self._cycles(instruction)
 
     def least_cycles(self, convolution: HloInstruction) -> float:
         """Those of a product as it is, or of writing features to it and of the larger one."""
-        added, before = self._added(convolution), plan_dot(convolution, self.target).cycles
+        added, before = self._added(convolution), self._cycles(convolution)
         if not added:
             return before
         shapes = _padded_shapes(convolution, added)
         written = sum(shape.element_count for shape in shapes) / self.target.lanes(32)
         larger = on_parameters(convolution, shapes, convolution.attrs, convolution.shape)
-        return min(before, _PAD * written + plan_dot(larger, self.target).cycles)
+        return min(before, _PAD * written + self._cycles(larger))
+
+    def _cycles(self, convolution: HloInstruction) -> float:
+        if is_matrix_product(convolution):
+            return plan_dot(convolution, self.target).cycles
+        from xlalite.backends.codegen.kernels.dot.phases import cycles_of_phases  # which few programs need
+
+        return cycles_of_phases(convolution, self.target)
 
     def expand(self, builder: Builder, instruction: HloInstruction, operands: tuple[Handle, ...]) -> Handle:
         """Builds the larger operands and the convolution of them."""
@@ -70,7 +75,7 @@ class ConvolutionFeaturePadding(OpExpander):
         last = convolution.operand(0).shape.rank - 1
         if attrs.feature_group_count * attrs.batch_group_count > 1 or attrs.dim_labels.input_feature != last:
             return 0
-        if not is_matrix_product(convolution) or why_no_numbers(convolution) is not None:
+        if not (is_matrix_product(convolution) or is_in_phases(convolution)) or why_no_numbers(convolution) is not None:
             return 0
         numbers = in_words(numbers_of(convolution), self.target, lambda terms: True)
         return -convolution.operand(0).shape.dims[last] % numbers.word

@@ -286,6 +286,7 @@ def _outer_tile(plan: DotPlan, layout: DotLayout, rows: int, columns: int, *, pa
         b_is_far=plan.rhs_is_far,
         in_pairs=is_even and plan.unit_depth >= LONG_TILE,
         may_pair=is_even,
+        may_shorten=_has_panel(plan),
     )
     if plan.shares_panels:
         tile = panel_tile(plan, tile, packs=packs_panel)
@@ -326,9 +327,14 @@ def shortens_tiles(plan: DotPlan) -> bool:
     """Whether tiles of fewer rows are the others, told so: where the rows behind the last one are in a panel, too."""
     if plan.numbers.in_matrices:
         return True
-    is_panel = plan.packs_lhs and (plan.numbers.word > 1 or not plan.view.lhs.is_computed_in_rows)
     is_worth_it = 0 < -plan.row_run % plan.rows <= VARIANT * plan.row_run and plan.unit_depth >= _MASKED_TILE
-    return plan.form is Form.COLUMNS and plan.view.seen is None and is_panel and is_worth_it
+    return _has_panel(plan) and is_worth_it
+
+
+def _has_panel(plan: DotPlan) -> bool:
+    """Whether tiles read their rows, and those behind the last one, in a panel, and store sums as they are."""
+    is_panel = plan.packs_lhs and (plan.numbers.word > 1 or not plan.view.lhs.is_computed_in_rows)
+    return plan.form is Form.COLUMNS and plan.view.seen is None and is_panel
 
 
 def arguments_of(

@@ -73,6 +73,7 @@ class OuterTile(Tile):
         b_is_far: Whether b's rows come from beyond the second cache, a few columns of each: what comes next is fetched.
         in_pairs: Whether columns of a are taken two by two; for sums in one chain.
         may_pair: Whether they may be: there are an even number in each run.
+        may_shorten: Whether rows behind the last one are there to be summed.
     """
 
     name: ClassVar[str] = "dot_tile"
@@ -92,12 +93,14 @@ class OuterTile(Tile):
     b_is_far: bool = False
     in_pairs: bool = False
     may_pair: bool = False
+    may_shorten: bool = False
 
     @property
     def most_general(self) -> OuterTile:
         """The tile that knows least among those that can take its place, little slower."""
-        least = {"narrows": True, "has_runs": True, "adds": True, "begins_anew": True, "in_pairs": self.may_pair}
-        return self.as_general_as(replace(self, b_depth=None, b_filled=False, **least))
+        least = {"narrows": True, "has_runs": True, "adds": True, "begins_anew": True}
+        may = {"in_pairs": self.may_pair, "shortens": self.may_shorten}
+        return self.as_general_as(replace(self, b_depth=None, b_filled=False, **least, **may))
 
     def as_general_as(self, other: OuterTile) -> OuterTile:
         """The tile of these sizes that knows no more of a product than another."""
@@ -108,6 +111,7 @@ class OuterTile(Tile):
             b_depth=self.b_depth if self.b_depth == other.b_depth else None,
             b_filled=self.b_filled and other.b_filled,
             narrows=narrows,
+            shortens=self.shortens or (other.shortens and self.may_shorten),
             has_runs=self.has_runs or other.has_runs,
             adds=self.adds or other.adds,
             begins_anew=self.begins_anew or other.begins_anew,
@@ -261,7 +265,7 @@ class OuterTile(Tile):
 
     def _store(self, builder: TileBuilder, c: Value, given: OuterArguments, sums: Sequence[Value], adds: Value) -> None:
         """Writes the sums to c; with `adds`, to those that are there."""
-        fb, math, across = builder.fb, Scalars(builder.fb), len(self._starts)
+        fb, across = builder.fb, len(self._starts)
         if builder.numbers.flips:
             flips = sums[self.rows * across :]
             sums = [
@@ -271,15 +275,33 @@ class OuterTile(Tile):
         # No sum is -0, so that adding 0 is the same as adding nothing.
         added = fb.splat(adds, self.lanes) if self.adds else None
         if not self.shortens:
-            for row in range(self.rows):
-                self._store_row(builder, c, given, sums[row * across : (row + 1) * across], added)
-                c = math.address(builder.kept, c, given.c_row)
+            self._store_whole(builder, c, given, sums, added)
             return
+        branch = fb.if_else(fb.icmp("sge", Scalars(fb).value(given.height), self.rows))
+        with branch.then():
+            self._store_whole(builder, c, given, sums, added)
+            branch.yield_()
+        with branch.otherwise():
+            self._store_first(builder, c, given, sums, added)
+            branch.yield_()
+
+    def _store_whole(
+        self, builder: TileBuilder, c: Value, given: OuterArguments, sums: Sequence[Value], added: Value | None
+    ) -> None:
+        across = len(self._starts)
+        for row in range(self.rows):
+            self._store_row(builder, c, given, sums[row * across : (row + 1) * across], added)
+            c = Scalars(builder.fb).address(builder.kept, c, given.c_row)
+
+    def _store_first(
+        self, builder: TileBuilder, c: Value, given: OuterArguments, sums: Sequence[Value], added: Value | None
+    ) -> None:
+        """Writes as many rows as there are, out of memory."""
+        fb, math, across = builder.fb, Scalars(builder.fb), len(self._starts)
         kept = fb.alloca(vector(builder.kept, self.lanes), self.rows * across, align=LINE_BYTES)
-        places = [math.address(builder.kept, kept, number * self.lanes) for number in range(self.rows * across)]
-        for total, place in zip(sums, places, strict=True):
-            builder.store(total, place, None)
-        with fb.carried_loop(0, math.least(given.height, self.rows), 1, [kept, c], nonempty=True) as loop:
+        for number, total in enumerate(sums):
+            builder.store(total, math.address(builder.kept, kept, number * self.lanes), None)
+        with fb.carried_loop(0, given.height, 1, [kept, c], nonempty=True) as loop:
             found, line = loop.values
             parts = [math.address(builder.kept, found, start) for start in self._starts]
             self._store_row(builder, line, given, [builder.load(part, None) for part in parts], added)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import accumulate, product
 
 from xlalite.backends.codegen.arrays.index import row_major_strides
+from xlalite.backends.codegen.arrays.types import representation
 from xlalite.backends.codegen.kernels.dot.kernel import DotKernel
 from xlalite.backends.codegen.kernels.dot.layout import DotLayout, layout_of
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan, plan_dot
@@ -43,16 +44,28 @@ def plan_phases(request: KernelRequest, shape: KernelShape) -> PhasesKernel | De
     convolution = request.body.root
     if any(operand.opcode != "parameter" for operand in convolution.operands):
         return Declined("an operand is computed in the kernel")
-    phases = phases_of(convolution.attrs, convolution.operand(0).shape, convolution.shape)
-    bodies = [_body(convolution, chosen) for chosen in product(*phases)]
-    views = [_view(convolution, body) for body in bodies]
-    plans = _alike([_plan(body, view, request.target) for body, view in zip(bodies, views, strict=True)])
-    kernels = [_kernel(replace(request, body=body), plan) for body, plan in zip(bodies, plans, strict=True)]
+    chosen, bodies, views, plans = zip(*_planned(convolution, request.target), strict=True)
+    kernels = [_kernel(replace(request, body=body), plan) for body, plan in zip(bodies, _alike(plans), strict=True)]
     begins = [
-        (view.lhs.origin, view.rhs.origin, _first(convolution, chosen))
-        for view, chosen in zip(views, product(*phases), strict=True)
+        (view.lhs.origin, view.rhs.origin, _first(convolution, phases))
+        for phases, view in zip(chosen, views, strict=True)
     ]
     return PhasesKernel(request, convolution, tuple(_beside_one_another(begins, kernels)))
+
+
+def cycles_of_phases(convolution: HloInstruction, target: TargetInfo) -> float:
+    """Vector multiply-adds that the products of all phases take, about."""
+    return sum(plan.cycles for _, _, _, plan in _planned(convolution, target))
+
+
+def _planned(
+    convolution: HloInstruction, target: TargetInfo
+) -> Iterator[tuple[tuple[Phase, ...], HloComputation, DotView, DotPlan]]:
+    """The phases, and each as a convolution of its own, where its operands and results lie, and how it is computed."""
+    for chosen in product(*phases_of(convolution.attrs, convolution.operand(0).shape, convolution.shape)):
+        body = _body(convolution, chosen)
+        view = _view(convolution, body)
+        yield chosen, body, view, _plan(body, view, target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +85,9 @@ class PhaseProduct:
     @property
     def places(self) -> bytes:
         """What is added to each of the addresses that the kernel is given, in bytes."""
-        size = self.kernel.dot.shape.dtype.size_bytes
-        places = *(begin * size for begin in self.begins), 0, self.shared
+        arrays = *(operand.shape for operand in self.kernel.dot.operands), self.kernel.dot.shape
+        sizes = (representation(array.dtype).size_bytes for array in arrays)
+        places = *(begin * size for begin, size in zip(self.begins, sizes, strict=True)), 0, self.shared
         return b"".join(place.to_bytes(8, "little") for place in places)
 
 
@@ -201,7 +215,9 @@ def _alike(plans: Sequence[DotPlan]) -> Sequence[DotPlan]:
 
     A tile takes LLVM longer than all else of a phase.
     """
-    if any(plan.form is not Form.COLUMNS or plan.packs_lhs or plan.unit_depth < plan.view.k for plan in plans):
+    is_packed = all(plan.packs_lhs for plan in plans)
+    is_read = not any(plan.packs_lhs or plan.unit_depth < plan.view.k for plan in plans)
+    if any(plan.form is not Form.COLUMNS for plan in plans) or not (is_packed or is_read):
         return plans
 
     def computed(rows: int) -> int:
@@ -209,7 +225,15 @@ def _alike(plans: Sequence[DotPlan]) -> Sequence[DotPlan]:
 
     fitting = {plan.rows for plan in plans if all(plan.rows <= one.row_run for one in plans)}
     rows = min(sorted(fitting), key=computed, default=0)
-    return [replace(plan, rows=rows, overlaps=plan.row_run % rows > 0) if rows else plan for plan in plans]
+    return [_with_rows(plan, rows) if rows else plan for plan in plans]
+
+
+def _with_rows(plan: DotPlan, rows: int) -> DotPlan:
+    if plan.rows == rows and plan.packs_lhs:
+        return plan
+    if plan.packs_lhs:
+        return replace(plan, rows=rows, unit_rows=min(-(-plan.unit_rows // rows) * rows, plan.view.m))
+    return replace(plan, rows=rows, overlaps=plan.row_run % rows > 0)
 
 
 def _kernel(request: KernelRequest, plan: DotPlan) -> DotKernel:

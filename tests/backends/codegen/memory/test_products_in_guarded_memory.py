@@ -114,7 +114,7 @@ def groups(sizes: Sequence[int]) -> Iterator[str]:
 
 def phases(sizes: Sequence[int]) -> Iterator[str]:
     """Convolutions with holes in their input, whose phases are products of one kernel."""
-    for n, t in itertools.product(filter(None, sizes), ("f32", "f64")):
+    for n, t in itertools.product(filter(None, sizes), ("f32", "f64", "bf16", "f16", "s8")):
         for k, (low, high), d, back in ((3, (1, 2), 2, 0), (5, (2, 3), 2, 1), (7, (3, 1), 3, 0)):
             rows, columns = (d * last + 2 + low + high - k for last in (6, n + 2))
             sides = "x".join([f"{low}_{high}"] * 2)

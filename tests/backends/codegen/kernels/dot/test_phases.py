@@ -73,8 +73,36 @@ def test_one_kernel_computes_all_phases(
         np.testing.assert_array_equal(compiled(text, threads)(*arrays), found)
 
 
+NARROW = [
+    *(pytest.param(t, t, t, id=t) for t in ("bf16", "f16", "f8e5m2")),
+    *(pytest.param(t, t, "s32", id=t) for t in ("s8", "u8", "s16", "s4")),
+    pytest.param("bf16", "f32", "f32", id="bf16 and f32"),
+    pytest.param("s8", "u8", "s32", id="s8 and u8"),
+]
+
+
+@pytest.mark.parametrize(("image", "kernel", "result"), NARROW)
+@pytest.mark.parametrize("inputs", [24, 23], ids=["words", "padded"])
+def test_narrow_types_are_rounded_once(
+    inputs: int, image: str, kernel: str, result: str, rng: np.random.Generator
+) -> None:
+    """Small integers, of which sums are exact in f32."""
+    window = "size=3x3 pad=1_1x1_1 lhs_dilate=2x2 rhs_reversal=1x1"
+    text = program(f"2,7,7,{inputs}", f"3,3,20,{inputs}", "2,13,13,20", window, LAST, image)
+    text = text.replace(f"k = {image}", f"k = {kernel}").replace(f"c = {image}", f"c = {result}")
+    executable = compiled(text)
+    arrays = [
+        rng.integers(0 if one.shape.dtype.is_unsigned else -7, 8, one.shape.dims).astype(one.shape.dtype.numpy)
+        for one in parse(text).entry_computation.parameters
+    ]
+    assert {*kernels(executable)} - {"zero pad"} == {"phases"}
+    found = executable(*arrays)
+    np.testing.assert_array_equal(found, evaluate(parse(text), *arrays))
+    for threads in (2, 5):
+        np.testing.assert_array_equal(compiled(text, threads)(*arrays), found)
+
+
 APART = [
-    pytest.param("2,7,7,24", "3,3,20,24", "2,13,13,20", "size=3x3 pad=1_1x1_1 lhs_dilate=2x2", LAST, "f16", id="type"),
     pytest.param(
         "2,24,7,7",
         "20,24,3,3",
@@ -88,6 +116,8 @@ APART = [
     pytest.param(
         "2,9,9,64", "4,4,3,64", "2,19,19,3", "size=4x4 pad=2_3x2_3 lhs_dilate=2x2", LAST, "f32", id="together"
     ),
+    pytest.param("2,9,9,64", "7,7,3,64", "2,18,18,3", "size=7x7 pad=3_4x3_4 lhs_dilate=2x2", LAST, "f16", id="few"),
+    pytest.param("2,9,9,64", "2,2,32,64", "2,18,18,32", "size=2x2 pad=1_1x1_1 lhs_dilate=2x2", LAST, "f16", id="once"),
     pytest.param("2,9,9,30", "3,3,20,30", "2,9,9,20", "size=3x3 pad=1_1x1_1", LAST, "f32", id="no holes"),
 ]
 
@@ -154,9 +184,13 @@ def test_phases_that_differ_in_places_only_have_one_function(size: int, pad: str
     assert len(functions(text, "dot_phase")) == count
 
 
-def test_phases_have_tiles_of_one_size() -> None:
-    """29 and 28 pixels in a row: one number of rows does for both, and the last tile begins in the one before."""
-    text = program("8,29,29,128", "3,3,64,128", "8,57,57,64", "size=3x3 pad=1_1x1_1 lhs_dilate=2x2", LAST)
+@pytest.mark.parametrize("t", ["f32", "f16", "s8"])
+def test_phases_have_tiles_of_one_size(t: str) -> None:
+    """29 and 28 pixels in a row: one number of rows does for both, and the last tile begins in the one before.
+
+    Packed ones of 14 rows are told how many there are.
+    """
+    text = program("8,29,29,128", "3,3,64,128", "8,57,57,64", "size=3x3 pad=1_1x1_1 lhs_dilate=2x2", LAST, t)
     assert len(functions(text, "dot_tile")) == 1
 
 
