@@ -7,12 +7,16 @@ import math
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.ops.convolution import ConvolutionAttrs
 from xlalite.hlo.records import dataclass
+from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape
 from xlalite.hlo.types.window import WindowDimension
 from xlalite.passes.analysis.matrix_products import holds_product, reads_backwards
 
 MOST_PHASES = 16
 """Phases that are worth a product each."""
+
+READ = (DType.F32, DType.F64)
+"""Types of elements that tiles read where they lie; others are packed, for each phase anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +81,15 @@ def phases_of(attrs: ConvolutionAttrs, lhs: Shape, result: Shape) -> list[list[P
 def may_be_products(attrs: ConvolutionAttrs, lhs: Shape, result: Shape) -> bool:
     """Whether each phase is a product, and results lie where its kernel can store them, if no window sees padding.
 
-    Features are last, and several, so that a result is a row.
+    Features are last, and several, so that a result is a row; those of an input that is packed, too, so that words are
+    its neighbours.
     """
+    labels = attrs.dim_labels
     if attrs.feature_group_count * attrs.batch_group_count > 1:
         return False
-    if not attrs.dim_labels.output.endswith("f") or result.dims[-1] == 1:
+    if not labels.output.endswith("f") or result.dims[-1] == 1:
+        return False
+    if lhs.dtype not in READ and not labels.input.endswith("f"):
         return False
     found = phases_of(attrs, lhs, result)
     return 1 < math.prod(map(len, found)) <= MOST_PHASES and all(phase.window.size for each in found for phase in each)

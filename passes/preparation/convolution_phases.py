@@ -24,6 +24,7 @@ from xlalite.hlo.types.shape import Shape
 from xlalite.hlo.types.window import Window, WindowDimension
 from xlalite.passes.analysis.convolution_phases import (
     MOST_PHASES,
+    READ,
     may_be_products,
     phase_count,
     phase_of,
@@ -36,9 +37,6 @@ _VECTOR = 16
 
 _SUMMED = 32
 """Input features whose sums are vectors, where output features are too few for them."""
-
-_READ = (DType.F32, DType.F64)
-"""Types of elements that tiles read where they lie; others are packed, for each phase anew."""
 
 _GAIN = 0.75
 """Part of the vectors that phases together must be content with: their sums are added and moved afterwards."""
@@ -132,7 +130,7 @@ def are_better_together(attrs: ConvolutionAttrs, rhs: Shape, *, in_one_kernel: b
     is_whole = math.prod(map(len, steps)) == 1
     if phases > MOST_PHASES:
         return True
-    if in_one_kernel and rhs.dtype not in _READ:
+    if in_one_kernel and rhs.dtype not in READ:
         return features <= _VECTOR or all(one.size == one.lhs_dilate for one in dilated)
     sums_features = not is_whole and rhs.dims[attrs.dim_labels.kernel_input_feature] >= _SUMMED
     if in_one_kernel and (features > _VECTOR or sums_features):
