@@ -8,18 +8,29 @@ The parallel extent is the outermost of the other result dimensions, or strips o
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import ClassVar
 
-from xlalite.backends.codegen.arrays.index import ZERO, Affine, Index, IndexMath, Position, row_major_strides
+from xlalite.backends.codegen.arrays.index import ZERO, Affine, IndexMath, row_major_strides
 from xlalite.backends.codegen.arrays.ir_array import store_past_caches
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel
 from xlalite.backends.codegen.kernels.lane_exchange import exchanged
 from xlalite.backends.codegen.kernels.loop_nest import task_loops
-from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Operand, Value, integer, vector
-from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.backends.codegen.kernels.scalars import Scalar
+from xlalite.backends.codegen.llvm import (
+    I64,
+    PTR,
+    VOID,
+    Function,
+    FunctionBuilder,
+    ModuleBuilder,
+    Type,
+    Value,
+    integer,
+    vector,
+)
 from xlalite.hlo.records import dataclass
 from xlalite.passes.fusion.kernel_shape import KernelShape
 
@@ -32,8 +43,12 @@ _FEW_BYTES = 1 << 18
 core so and 8.4 with 16, [100,300] 4.6 and 6.1.
 """
 
+_FEW_ELEMENTS = 256
+"""Elements of a matrix up to which its tiles are turned where they are met."""
+
 _STRIP = 64
-"""Rows or columns of one unit of the extent of a two-dimensional transpose; a multiple of every tile's side."""
+"""Rows or columns of one unit of the extent of a two-dimensional transpose; a multiple of every tile's side, so that no
+tile begins in the unit before. The last unit has the rest, too."""
 
 _BLOCK = 64
 """Rows and columns of a block of tiles: so many pages of both sides are known to the processor at once."""
@@ -91,124 +106,162 @@ class TransposeKernel(Kernel):
     def extent(self) -> int:
         """The outermost of the other dimensions, or strips where there is none."""
         dims = self.request.body.root.shape.dims
-        return dims[self.outer[0]] if self.outer else -(-max(dims[-1], dims[self.rows]) // _STRIP)
+        return dims[self.outer[0]] if self.outer else max(1, max(dims[-1], dims[self.rows]) // _STRIP)
 
     def emit(self, module: ModuleBuilder, name: str) -> Function:
-        """Walks over tiles."""
+        """Walks over the other dimensions; in each position a matrix is turned, by a function that programs share.
+
+        Where only a tile or two are turned at a time, a call takes longer than they do; where lines are stored past the
+        caches, they are as they lie.
+        """
         entry = open_kernel(module, name, self.request)
-        entry.fb.is_as_written = not entry.outputs[0].streams
         root = self.request.body.root
         if root.shape.element_count:
-            _TransposeEmitter(entry, root, self).emit()
+            is_shared = (
+                not entry.outputs[0].streams and root.shape.dims[self.rows] * root.shape.dims[-1] > _FEW_ELEMENTS
+            )
+            if is_shared:
+                entry.fb.only_calls()
+            else:
+                entry.fb.is_as_written = not entry.outputs[0].streams
+            self._turn_all(module, entry, is_shared=is_shared)
         entry.close()
         return entry.function
 
-
-class _TransposeEmitter:
-    def __init__(self, entry: KernelEntry, root: HloInstruction, tiles: TransposeKernel) -> None:
-        self._entry = entry
-        self._tiles = tiles
-        self._dims = root.shape.dims
-        self._type = integer(8 * root.shape.dtype.size_bytes)
-        self._align = min(root.shape.dtype.size_bytes, 8)
+    def _turn_all(self, module: ModuleBuilder, entry: KernelEntry, *, is_shared: bool) -> None:
+        fb, root = entry.fb, self.request.body.root
+        dims, last = root.shape.dims, root.shape.rank - 1
         operand = root.operand(0)
         strides = row_major_strides(operand.shape.dims)
-        self._source_strides = tuple(strides[d] for d in root.attrs.dimensions)
-        self._target_strides = row_major_strides(self._dims)
-        self._source = entry.inputs[operand.attrs.number].pointer
-        self._target = entry.outputs[0].pointer
-        self._streams = entry.outputs[0].streams
-        near = _NEAR_ARRAYS * tiles.request.target.cache_bytes[1]
-        self._asks_for_targets = not self._streams and root.shape.size_bytes <= near
+        reads, writes = [strides[d] for d in root.attrs.dimensions], row_major_strides(dims)
+        streams = entry.outputs[0].streams
+        is_near = root.shape.size_bytes <= _NEAR_ARRAYS * self.request.target.cache_bytes[1]
+        tile = _Tile(root.shape.dtype.size_bytes, self.side, streams=streams, asks_for_targets=is_near and not streams)
+        is_tall = dims[self.rows] > dims[-1]
+        with task_loops(entry, [dims[d] for d in self.outer]) as index:
+            row, rows = self._part(entry, dims[self.rows], is_longer=is_tall)
+            column, columns = self._part(entry, dims[-1], is_longer=not is_tall)
+            positions = {**dict(zip(self.outer, index, strict=True)), self.rows: Affine(row), last: Affine(column)}
+            places = IndexMath(fb, 1)
+            place = tuple(positions.get(d, ZERO) for d in range(len(dims)))
+            source, target = (
+                fb.gep(tile.type, array.pointer, places.vector(places.linear(place, distances)))
+                for array, distances in ((entry.inputs[operand.attrs.number], reads), (entry.outputs[0], writes))
+            )
+            sizes = reads[-1], writes[self.rows], rows, columns
+            if is_shared:
+                given = (fb.constant(I64, size) if isinstance(size, int) else size for size in sizes)
+                fb.call(tile.function(module), source, target, *given)
+            else:
+                tile.turn(fb, source, target, *sizes)
 
-    def emit(self) -> None:
-        """Loops over the outer dimensions, then over tiles."""
-        outer = self._tiles.outer
-        with task_loops(self._entry, [self._dims[d] for d in outer]) as index:
-            self._tile_loops(dict(zip(outer, index, strict=True)))
+    def _part(self, entry: KernelEntry, size: int, *, is_longer: bool) -> tuple[Value, Scalar]:
+        """What of a side is the task's: where it begins, and how much it is."""
+        fb = entry.fb
+        if self.outer or not is_longer:
+            return fb.constant(I64, 0), size
+        begin, is_last = fb.mul(entry.begin, _STRIP, "nsw"), fb.icmp("sge", entry.end, self.extent)
+        end = fb.select(is_last, fb.constant(I64, size), fb.mul(entry.end, _STRIP, "nsw"))
+        return begin, fb.sub(end, begin)
 
-    def _tile_loops(self, positions: dict[int, Position]) -> None:
-        """Blocks of tiles; then the elements that fill no tile."""
-        fb, side = self._entry.fb, self._tiles.side
-        rows, columns = self._dims[self._tiles.rows], self._dims[-1]
-        down, across = self._part(rows, is_longer=rows > columns), self._part(columns, is_longer=rows <= columns)
-        whole_rows, whole_columns = self._whole(rows, down), self._whole(columns, across)
-        block = _STREAMED_BLOCK if self._streams else _BLOCK
-        with self._blocks(*whole_columns, block) as right, self._blocks(*whole_rows, block) as below:
-            outer, inner = (right, below) if self._streams else (below, right)
-            with fb.loop(*outer, side) as slow, fb.loop(*inner, side) as fast:
-                place = (fast, slow) if self._streams else (slow, fast)
-                self._tile(positions, *map(Affine, place))
-        if rows % side:
-            with fb.loop(*whole_columns) as column, fb.loop(*self._rest(rows, down)) as row:
-                self._one(positions, Affine(row), Affine(column))
-        if columns % side:
-            with fb.loop(*self._rest(columns, across)) as column, fb.loop(*down) as row:
-                self._one(positions, Affine(row), Affine(column))
 
-    def _part(self, size: int, *, is_longer: bool) -> tuple[Operand, Operand]:
-        """What of a side is the task's: where it begins and ends."""
-        fb, entry = self._entry.fb, self._entry
-        if self._tiles.outer or not is_longer:
-            return 0, size
-        return fb.mul(entry.begin, _STRIP, "nsw"), fb.smin(fb.mul(entry.end, _STRIP, "nsw"), size)
+@dataclass(frozen=True, slots=True)
+class _Tile:
+    """A square that is turned in registers; the last one of a side begins in the one before it.
 
-    def _whole(self, size: int, part: tuple[Operand, Operand]) -> tuple[Operand, Operand]:
-        """What of a part of a side whole tiles have."""
-        (begin, end), whole = part, size - size % self._tiles.side
-        return begin, self._entry.fb.smin(end, whole) if isinstance(end, Value) else whole
+    Attributes:
+        size_bytes: Size of an element.
+        side: Rows and columns.
+        streams: Whether lines are stored past the caches.
+        asks_for_targets: Whether the lines are asked for that the next tile writes.
+    """
 
-    def _rest(self, size: int, part: tuple[Operand, Operand]) -> tuple[Operand, Operand]:
-        """What of a part of a side no whole tile has."""
-        (begin, end), whole = part, size - size % self._tiles.side
-        return self._entry.fb.smax(begin, whole) if isinstance(begin, Value) else whole, end
+    size_bytes: int
+    side: int
+    streams: bool
+    asks_for_targets: bool
 
-    @contextmanager
-    def _blocks(self, start: Operand, stop: Operand, block: int) -> Iterator[tuple[Operand, Operand]]:
-        """A loop over blocks, if there are several: where each begins and ends."""
-        fb = self._entry.fb
-        if isinstance(start, int) and isinstance(stop, int) and stop - start <= block:
-            yield start, stop
-            return
-        with fb.loop(start, stop, block) as first:
-            yield first, fb.smin(fb.add(first, block), stop)
+    @property
+    def type(self) -> Type:
+        """An element as it is moved."""
+        return integer(8 * self.size_bytes)
 
-    def _offset(self, strides: tuple[int, ...], positions: dict[int, Position], row: Affine, column: Affine) -> Value:
-        index: Index = tuple(
-            row if d == self._tiles.rows else column if d == len(self._dims) - 1 else positions.get(d, ZERO)
-            for d in range(len(self._dims))
-        )
-        places = IndexMath(self._entry.fb, 1)
-        return places.vector(places.linear(index, strides))
+    def function(self, module: ModuleBuilder) -> Function:
+        """`void turn(ptr source, ptr target, i64 down, i64 across, i64 rows, i64 columns)`, for all programs.
 
-    def _one(self, positions: dict[int, Position], row: Affine, column: Affine) -> None:
-        fb = self._entry.fb
-        source = fb.gep(self._type, self._source, self._offset(self._source_strides, positions, row, column))
-        target = fb.gep(self._type, self._target, self._offset(self._target_strides, positions, row, column))
-        fb.store(fb.load(self._type, source, self._align), target, self._align)
+        target[row * across + column] = source[column * down + row]. Where there are fewer rows or columns than a tile
+        has, those before them are turned, too.
+        """
 
-    def _tile(self, positions: dict[int, Position], row: Affine, column: Affine) -> None:
-        fb, side = self._entry.fb, self._tiles.side
-        wide = vector(self._type, side)
-        source = fb.gep(self._type, self._source, self._offset(self._source_strides, positions, row, column))
-        target = fb.gep(self._type, self._target, self._offset(self._target_strides, positions, row, column))
-        down = self._source_strides[-1]
-        across = self._target_strides[self._tiles.rows]
-        loaded = [
-            fb.load(wide, fb.gep(self._type, source, number * down) if number else source, self._align)
-            for number in range(side)
-        ]
-        for number in range(side):
-            fb.prefetch(fb.gep(self._type, source, number * down + _TILES_AHEAD * side))
-            if self._asks_for_targets:
-                fb.prefetch(fb.gep(self._type, target, number * across + side), write=True)
+        def build(fb: FunctionBuilder) -> None:
+            fb.is_as_written = True
+            self.turn(fb, *fb.parameters)
+            fb.ret()
+
+        kinds = ("noalias readonly", "noalias", *("",) * 4)
+        return module.shared_function(self, "transpose", VOID, (PTR, PTR, *(I64,) * 4), kinds, build)
+
+    def turn(
+        self,
+        fb: FunctionBuilder,
+        source: Value,
+        target: Value,
+        down: Scalar,
+        across: Scalar,
+        rows: Scalar,
+        columns: Scalar,
+    ) -> None:
+        """Writes the loops over blocks of tiles; see `function`."""
+        block = _STREAMED_BLOCK if self.streams else _BLOCK
+        with _blocks(fb, columns, block) as right, _blocks(fb, rows, block) as below:
+            outer, inner = (right, below) if self.streams else (below, right)
+            with fb.loop(*outer, self.side) as slow, fb.loop(*inner, self.side) as fast:
+                row, column = (fast, slow) if self.streams else (slow, fast)
+                row, column = self._last(fb, row, rows), self._last(fb, column, columns)
+                read = fb.gep(self.type, source, fb.add(fb.mul(column, down), row))
+                write = fb.gep(self.type, target, fb.add(fb.mul(row, across), column))
+                self._move(fb, self._lines(fb, read, down), self._lines(fb, write, across), across)
+
+    def _last(self, fb: FunctionBuilder, place: Value, size: Scalar) -> Value:
+        """Where a tile begins that is to end within a side."""
+        if isinstance(size, int) and size % self.side == 0:
+            return place
+        return fb.smin(place, size - self.side if isinstance(size, int) else fb.sub(size, self.side))
+
+    def _lines(self, fb: FunctionBuilder, first: Value, distance: Scalar) -> list[Value]:
+        """Where the lines of a tile begin."""
+        if isinstance(distance, int):
+            return [fb.gep(self.type, first, number * distance) if number else first for number in range(self.side)]
+        lines = [first]
+        for _ in range(1, self.side):
+            lines.append(fb.gep(self.type, lines[-1], distance))
+        return lines
+
+    def _move(self, fb: FunctionBuilder, read: Sequence[Value], written: Sequence[Value], across: Scalar) -> None:
+        wide, align = vector(self.type, self.side), min(self.size_bytes, 8)
+        loaded = list[Value]()
+        for line in read:
+            loaded.append(fb.load(wide, line, align))
+            fb.prefetch(fb.gep(self.type, line, _TILES_AHEAD * self.side))
         lines = exchanged(fb, loaded)
-        addresses = [fb.gep(self._type, target, number * across) if number else target for number in range(side)]
-        if self._streams:
-            # Lines that are a multiple of their size apart are aligned alike.
-            period = wide.size_bytes // math.gcd(wide.size_bytes, across * self._type.size_bytes)
-            for first in range(min(period, side)):
-                store_past_caches(fb, lines[first::period], addresses[first::period], self._align)
-        else:
-            for line, address in zip(lines, addresses, strict=True):
-                fb.store(line, address, self._align)
+        if not self.streams:
+            for line, address in zip(lines, written, strict=True):
+                fb.store(line, address, align)
+                if self.asks_for_targets:
+                    fb.prefetch(fb.gep(self.type, address, self.side), write=True)
+            return
+        assert isinstance(across, int), "functions for all programs do not store past the caches"
+        # Lines that are a multiple of their size apart are aligned alike.
+        period = wide.size_bytes // math.gcd(wide.size_bytes, across * self.size_bytes)
+        for first in range(min(period, self.side)):
+            store_past_caches(fb, lines[first::period], written[first::period], align)
+
+
+@contextmanager
+def _blocks(fb: FunctionBuilder, size: Scalar, block: int) -> Iterator[tuple[Scalar, Scalar]]:
+    """A loop over blocks of a side, if there are several: where each begins and ends."""
+    if isinstance(size, int) and size <= block:
+        yield 0, size
+        return
+    with fb.loop(0, size, block) as first:
+        yield first, fb.smin(fb.add(first, block), size)
