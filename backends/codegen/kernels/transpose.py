@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import ClassVar
 
 from xlalite.backends.codegen.arrays.index import ZERO, Affine, IndexMath, row_major_strides
@@ -136,7 +136,7 @@ class TransposeKernel(Kernel):
         reads, writes = [strides[d] for d in root.attrs.dimensions], row_major_strides(dims)
         streams = entry.outputs[0].streams
         is_near = root.shape.size_bytes <= _NEAR_ARRAYS * self.request.target.cache_bytes[1]
-        tile = _Tile(root.shape.dtype.size_bytes, self.side, streams=streams, asks_for_targets=is_near and not streams)
+        tile = _Tile(root.shape.dtype.size_bytes, self.side, streams)
         is_tall = dims[self.rows] > dims[-1]
         with task_loops(entry, [dims[d] for d in self.outer]) as index:
             row, rows = self._part(entry, dims[self.rows], is_longer=is_tall)
@@ -148,7 +148,7 @@ class TransposeKernel(Kernel):
                 fb.gep(tile.type, array.pointer, places.vector(places.linear(place, distances)))
                 for array, distances in ((entry.inputs[operand.attrs.number], reads), (entry.outputs[0], writes))
             )
-            sizes = reads[-1], writes[self.rows], rows, columns
+            sizes = reads[-1], writes[self.rows], rows, columns, self.side * is_near
             if is_shared:
                 given = (fb.constant(I64, size) if isinstance(size, int) else size for size in sizes)
                 fb.call(tile.function(module), source, target, *given)
@@ -173,13 +173,11 @@ class _Tile:
         size_bytes: Size of an element.
         side: Rows and columns.
         streams: Whether lines are stored past the caches.
-        asks_for_targets: Whether the lines are asked for that the next tile writes.
     """
 
     size_bytes: int
     side: int
     streams: bool
-    asks_for_targets: bool
 
     @property
     def type(self) -> Type:
@@ -187,10 +185,10 @@ class _Tile:
         return integer(8 * self.size_bytes)
 
     def function(self, module: ModuleBuilder) -> Function:
-        """`void turn(ptr source, ptr target, i64 down, i64 across, i64 rows, i64 columns)`, for all programs.
+        """`void turn(ptr source, ptr target, i64 down, i64 across, i64 rows, i64 columns, i64 ahead)`, for any program.
 
         target[row * across + column] = source[column * down + row]. Where there are fewer rows or columns than a tile
-        has, those before them are turned, too.
+        has, those before them are turned, too. So far ahead of what is written, lines are asked for.
         """
 
         def build(fb: FunctionBuilder) -> None:
@@ -198,8 +196,8 @@ class _Tile:
             self.turn(fb, *fb.parameters)
             fb.ret()
 
-        kinds = ("noalias readonly", "noalias", *("",) * 4)
-        return module.shared_function(self, "transpose", VOID, (PTR, PTR, *(I64,) * 4), kinds, build)
+        kinds = ("noalias readonly", "noalias", *("",) * 5)
+        return module.shared_function(self, "transpose", VOID, (PTR, PTR, *(I64,) * 5), kinds, build)
 
     def turn(
         self,
@@ -210,6 +208,7 @@ class _Tile:
         across: Scalar,
         rows: Scalar,
         columns: Scalar,
+        ahead: Scalar,
     ) -> None:
         """Writes the loops over blocks of tiles; see `function`."""
         block = _STREAMED_BLOCK if self.streams else _BLOCK
@@ -220,6 +219,10 @@ class _Tile:
                 row, column = self._last(fb, row, rows), self._last(fb, column, columns)
                 read = fb.gep(self.type, source, fb.add(fb.mul(column, down), row))
                 write = fb.gep(self.type, target, fb.add(fb.mul(row, across), column))
+                is_asked = bool(ahead) if isinstance(ahead, int) else fb.icmp("ne", ahead, 0)
+                with nullcontext() if isinstance(is_asked, bool) else fb.if_(is_asked):
+                    for line in self._lines(fb, fb.gep(self.type, write, ahead), across) if is_asked else ():
+                        fb.prefetch(line, write=True)
                 self._move(fb, self._lines(fb, read, down), self._lines(fb, write, across), across)
 
     def _last(self, fb: FunctionBuilder, place: Value, size: Scalar) -> Value:
@@ -247,8 +250,6 @@ class _Tile:
         if not self.streams:
             for line, address in zip(lines, written, strict=True):
                 fb.store(line, address, align)
-                if self.asks_for_targets:
-                    fb.prefetch(fb.gep(self.type, address, self.side), write=True)
             return
         assert isinstance(across, int), "functions for all programs do not store past the caches"
         # Lines that are a multiple of their size apart are aligned alike.
