@@ -11,6 +11,8 @@ import numpy as np
 from benchmarks.harness import Contest, Workload, workload
 from benchmarks.programs import dims, onnx_program, signed, text_contest
 
+from xlalite.passes.core.debug_options import DebugOptions
+
 
 def workloads() -> list[Workload]:
     """All of them."""
@@ -32,6 +34,14 @@ def workloads() -> list[Workload]:
     rows = [
         workload(f"convolution {layout}" + sizes, partial(_forward, layout), **dict(zip(names, layer, strict=True)))
         for layout, *layer in layers
+    ]
+    rows += [
+        workload(
+            "convolution NHWC, Winograd's, in tiles of {tile}" + sizes,
+            partial(_forward, "NHWC"),
+            **dict(zip(("tile", *names), layer, strict=True)),
+        )
+        for layer in ((4, 8, 28, 128, 3, 1, 128), (2, 8, 14, 256, 3, 1, 256))
     ]
     for gradient in ("input", "kernel"):
         rows += [
@@ -95,7 +105,14 @@ def _ordered(layout: str, batch: int, size: int, features: int) -> tuple[int, ..
 
 
 def _forward(
-    layout: str, batch: int = 2, size: int = 6, inputs: int = 5, side: int = 3, step: int = 2, outputs: int = 9
+    layout: str,
+    batch: int = 2,
+    size: int = 6,
+    inputs: int = 5,
+    side: int = 3,
+    step: int = 2,
+    outputs: int = 9,
+    tile: int = 0,
 ) -> Contest:
     layer = _Layer(batch, size, inputs, side, step, outputs)
     x, k = _scaled(layer, layout)
@@ -107,6 +124,7 @@ def _forward(
     return text_contest(
         layer.text(layout),
         [x, k],
+        debug=DebugOptions(cpu_winograd=tile),
         numpy=lambda _: partial(_in_numpy, layer, layout),
         jax=lambda jax: partial(layer.in_jax, jax, layout),
         torch=lambda torch: partial(_in_torch, layer, torch, layout),

@@ -10,6 +10,7 @@ import numpy as np
 from benchmarks.harness import Contest, contest
 
 import xlalite as xl
+from xlalite.passes.core.debug_options import DebugOptions
 
 _SCALARS = {
     "add": "{t}[] add(a, b)",
@@ -21,14 +22,21 @@ _SCALARS = {
 }
 
 
-def text_contest(body: str, arguments: Sequence[np.ndarray], *, computations: str = "", **options: Any) -> Contest:
+def text_contest(
+    body: str,
+    arguments: Sequence[np.ndarray],
+    *,
+    computations: str = "",
+    debug: DebugOptions | None = None,
+    **options: Any,
+) -> Contest:
     """A contest of HLO text: the lines of the entry.
 
     `add_f32`, `max_s32` and the like may be applied without being written; so may `lt_f32_1`, which compares the first
     of two pairs.
     """
     text = f"HloModule benchmark\n{_scalar_functions(computations + body)}\n{computations}\nENTRY e {{\n{body}}}\n"
-    executable = xl.compile(xl.hlo.parse(text))
+    executable = xl.compile(xl.hlo.parse(text), options=xl.CompileOptions(debug=debug or DebugOptions()))
     return contest(executable, arguments, executable, **options)
 
 
