@@ -35,6 +35,7 @@ BELOW_RUNTIME = (
     "xlalite.program_flags",
 )
 BELOW_CLIENT = (*BELOW_RUNTIME, "xlalite.runtime")
+DOORS = ("xlalite.hlo", "xlalite.backends", "xlalite.backends.cpu", "xlalite.flags", "xlalite.client", "xlalite")
 BELOW_TOOLS = (*BELOW_CLIENT, "xlalite.client", "xlalite.tracing", "xlalite")
 
 # The longest prefix of a module's name finds its room.
@@ -74,16 +75,16 @@ ROOMS: dict[str, Room] = {
     # level 7
     "xlalite.cli": Room((*BELOW_TOOLS, "xlalite.hlo.tools.graph", "xlalite.interop.onnx"), NUMERIC),
     "xlalite.examples": Room(BELOW_TOOLS, NUMERIC),
-    "xlalite.interop": Room(("xlalite.hlo", "xlalite.backends", "xlalite.backends.cpu", "xlalite"), NUMERIC),
+    "xlalite.interop": Room(DOORS, NUMERIC),
     "xlalite.interop.jax": Room(
-        (*("xlalite.hlo", "xlalite.backends", "xlalite.backends.cpu", "xlalite"), "xlalite.interop"),
+        (*DOORS, "xlalite.interop"),
         (*NUMERIC, "jax", "jaxlib"),
     ),
     "xlalite.interop.onnx": Room(
         ("xlalite.hlo", "xlalite.backends", "xlalite", "xlalite.interop", "xlalite.ops"), (*NUMERIC, "onnx")
     ),
     "xlalite.interop.torch": Room(
-        (*("xlalite.hlo", "xlalite.backends", "xlalite.backends.cpu", "xlalite"), "xlalite.interop"),
+        (*DOORS, "xlalite.interop"),
         (*NUMERIC, "torch", "functorch"),
     ),
     "xlalite.__main__": Room(("xlalite.cli",)),

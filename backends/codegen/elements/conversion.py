@@ -17,8 +17,10 @@ from xlalite.hlo.types.dtype import DType
 
 def _convert(emitter: ElementEmitter, instruction: HloInstruction, index: Index) -> Element:
     operand = instruction.operand(0)
-    element = emitter.element(operand, index)
-    return convert_element(emitter.fb, element, operand.shape.dtype, instruction.shape.dtype)
+    element, source, target = emitter.element(operand, index), operand.shape.dtype, instruction.shape.dtype
+    if source is DType.F32 and not emitter.rounds(target):
+        return element
+    return convert_element(emitter.fb, element, source, target)
 
 
 def convert_element(fb: FunctionBuilder, element: Element, source: DType, target: DType) -> Element:

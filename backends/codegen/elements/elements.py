@@ -118,11 +118,13 @@ class ElementEmitter:
             return (self._spread(element[0]), self._spread(element[1]))
         return self._spread(element)
 
+    def rounds(self, dtype: DType) -> bool:
+        """Whether results are brought back into a type at once; of narrow floats that may be left to stores."""
+        return not (self.fb.module.excess_precision and representation(dtype).is_narrow_float)
+
     def rounded(self, dtype: DType, value: Value) -> Value:
-        """The result of an operation brought back into its type, unless that is left to stores."""
-        if self.fb.module.excess_precision and representation(dtype).is_narrow_float:
-            return value
-        return round_result(self.fb, dtype, value)
+        """The result of an operation brought back into its type, if that is not left to stores."""
+        return round_result(self.fb, dtype, value) if self.rounds(dtype) else value
 
     def as_f16(self, instruction: HloInstruction, values: Sequence[Value]) -> tuple[Value, ...]:
         """Operands of f16 in 16 bits, if the machine has the operation and results are of their type; else none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -124,6 +125,28 @@ def test_strided_tensors_go_in_and_out() -> None:
 def test_element_types(dtype: str) -> None:
     x = torch.randint(0, 3, (3, 4)).to(getattr(torch, dtype))
     agree(lambda x: (x * x, x + x, x == x.flatten()[0], x.to(torch.float32) if not x.is_complex() else x, x.sum(0)), x)
+
+
+def test_flags_of_the_environment_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XLALITE_FLAGS", f"--xla_dump_to={tmp_path}")
+    agree(lambda x: x.sin() + 1, torch.ones(8))
+    assert any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_narrow_floats_are_rounded_where_they_are_stored(dtype: Any) -> None:
+    """As by inductor; or after each operation, as by eager."""
+
+    def function(x: Any) -> Any:
+        return (x * x + x) * x - x
+
+    x = torch.randn(1000).to(dtype)
+    eager, exact = function(x), function(x.double())
+    fused = torch.compile(function, backend=backend)(x)
+    assert (fused - exact).abs().mean() < 0.8 * (eager - exact).abs().mean()
+    torch._dynamo.reset()
+    with torch._inductor.config.patch(emulate_precision_casts=True):
+        assert torch.equal(torch.compile(function, backend=backend)(x), eager)
 
 
 def test_sizes_that_vary_are_compiled_by_size(programs: list[Any]) -> None:

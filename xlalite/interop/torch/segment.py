@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
+from torch._inductor import config
 
 from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.backends.cpu.executable import CpuExecutable
+from xlalite.client.compilation import compile_options
+from xlalite.flags import flags_from_environment
 from xlalite.hlo.ir.module import HloModule
 from xlalite.interop.torch.memory_order import MemoryOrder
 
@@ -39,7 +43,7 @@ class Segment:
             outputs: How those that it gives do, and their types.
             refusals: What a call raises where one of the last results of the module is true, which it does not give.
         """
-        executable = get_backend("cpu").compile(module, CompileOptions(num_threads=torch.get_num_threads()))
+        executable = get_backend("cpu").compile(module, _options())
         assert isinstance(executable, CpuExecutable), "the backend cpu makes these"
         self.executable = executable
         self._inputs = tuple(inputs)
@@ -67,6 +71,12 @@ class Segment:
             for error, message in (said for said, flag in zip(self._refusals, flags, strict=True) if flag.item()):
                 raise error(message)
         return results
+
+
+def _options() -> CompileOptions:
+    """What the flags say; narrow floats are rounded where they are stored, unless inductor is to do as eager does."""
+    options = compile_options(flags_from_environment(), torch.get_num_threads())
+    return replace(options, debug=replace(options.debug, allow_excess_precision=not config.emulate_precision_casts))
 
 
 def _arranged(tensor: torch.Tensor, order: MemoryOrder) -> torch.Tensor:

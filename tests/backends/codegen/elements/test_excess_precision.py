@@ -62,19 +62,19 @@ def test_without_it_every_operation_rounds() -> None:
     assert not np.array_equal(bits(excess(*given)), bits(expected))
 
 
-@pytest.mark.parametrize(
-    "rounding",
-    [
-        "n = bf16[40] convert(x)\n  ROOT w = f32[40] convert(n)",
-        "ROOT w = f32[40] reduce-precision(x), exponent_bits=8, mantissa_bits=7",
-    ],
-    ids=["convert", "reduce-precision"],
-)
-def test_what_the_program_rounds_is_rounded(rounding: str) -> None:
+def test_precision_is_reduced_where_the_program_says_so() -> None:
+    """Not where it converts there and back within a kernel, as in XLA."""
     x = np.linspace(1, 2, 40, dtype=np.float32)
-    expected = x.astype(DType.BF16.numpy).astype(np.float32)
-    text = f"HloModule m\nENTRY e {{ x = f32[40] parameter(0)\n  {rounding} }}"
-    assert np.array_equal(np.asarray(compiled(text, excess=True)(x)), expected)
+    rounded = x.astype(DType.BF16.numpy).astype(np.float32)
+    there_and_back = "n = bf16[40] convert(x)\n  ROOT w = f32[40] convert(n)"
+    reduced = "ROOT w = f32[40] reduce-precision(x), exponent_bits=8, mantissa_bits=7"
+    for rounding, excess, expected in (
+        (there_and_back, False, rounded),
+        (there_and_back, True, x),
+        (reduced, True, rounded),
+    ):
+        text = f"HloModule m\nENTRY e {{ x = f32[40] parameter(0)\n  {rounding} }}"
+        assert np.array_equal(np.asarray(compiled(text, excess=excess)(x)), expected)
 
 
 @pytest.mark.parametrize("narrow", ["bf16", "f16"])

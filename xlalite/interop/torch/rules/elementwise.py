@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import math
 
+from ml_dtypes import finfo
+
 from xlalite.hlo.building.builder import Handle
+from xlalite.hlo.ops import OPS
 from xlalite.hlo.types.dtype import DType, Kind
 from xlalite.interop.torch.rules.operation import Number, Operand, Operation, wide_dtype
 from xlalite.interop.torch.rules.registry import Declined, Rule, rule
@@ -124,7 +127,8 @@ def div_mode(op: Operation, x: Operand, y: Operand, rounding_mode: str | None = 
         return op.cast(_floor_quotient(op, x, y, dtype), op.dtype)
     quotient = op.binary("divide", x, y, dtype)
     if isinstance(y, Handle) and y.dims:
-        quotient = op.wide(op.cast(quotient, op.dtype))  # as torch's kernels for two tensors round
+        info = finfo(op.dtype.numpy)  # type: ignore[no-untyped-call]  # as torch's kernels for two tensors round
+        quotient = op.builder.op("reduce-precision", (quotient,), OPS["reduce-precision"].attrs(info.nexp, info.nmant))
     return op.cast(_truncated(op, quotient), op.dtype)
 
 
