@@ -1,14 +1,15 @@
 """The scatter kernel: the operands are copied, and then the updates combined in, one after the other.
 
 Tasks divide one dimension of the result among themselves. Each goes through all updates in order and applies what falls
-into its part, so every element sees its updates in the order of the indices, however many threads there are. What lies
-in the memory of its operand is not copied. Whose updates are whose cannot be foretold: a task notes its own, many at a
-time and without a branch, and applies them then. Windows of few elements take no longer than that, so one task applies
-them all unless much is copied. A window of a few registers stays in them as long as updates go to it.
+into its part, so every element sees its updates in the order of the indices, however many threads there are. Where
+windows take all of the dimensions in front, or batches lie there, tasks divide these, and each has a part of every
+update. What lies in the memory of its operand is not copied. Whose updates are whose cannot be foretold: a task notes
+its own, many at a time and without a branch, and applies them then. Windows of few elements take no longer than that,
+so one task applies them all unless much is copied. A window of a few registers stays in them as long as updates go to
+it.
 
-Lanes are neighbours in a window, which are different elements. Windows of single elements are combined one by one; but
-where as many as a vector has lanes go to the same element, known monoids add them to a vector that is kept as long as
-updates go there, and joined as a tree like a reduction's then.
+Lanes are neighbours in a window, which are different elements; windows of single elements are combined one by one
+(`single_updates`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
+from itertools import takewhile
 
 import numpy as np
 
@@ -29,6 +31,7 @@ from xlalite.backends.codegen.kernels.estimate import Work
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel
 from xlalite.backends.codegen.kernels.loop_nest import Range, lanes_between, places_of
+from xlalite.backends.codegen.kernels.single_updates import join_updates, joined_updates
 from xlalite.backends.codegen.kernels.sort.network import lanes_set
 from xlalite.backends.codegen.kernels.sort.quicksort import can_part
 from xlalite.backends.codegen.kernels.throughput import bytes_per_ns
@@ -42,11 +45,8 @@ from xlalite.backends.codegen.llvm import (
     ModuleBuilder,
     Value,
     constant,
-    integer,
-    vector,
     widened,
 )
-from xlalite.hlo.ir.monoid import recognise_monoids
 from xlalite.hlo.ops.gathering import ScatterAttrs
 from xlalite.hlo.records import dataclass
 from xlalite.passes.fusion.kernel_shape import KernelShape
@@ -60,12 +60,12 @@ _MOST_KEPT = 8
 """Registers for a window that is kept while updates go to it."""
 _NOTED = 1024
 """Updates that a task looks at before it applies its own of them."""
+_MANY_UPDATES = 16
+"""Updates that pay for being gone through for each part of theirs."""
 _AHEAD = 8
 """Updates that are asked for before they are applied."""
 _MOST_FETCHED, _LINE_BYTES = 512, 64
 _SHORTEST_DIVIDED = 4
-_OUTSIDE, _NO_PLACE = -1, -2
-"""Where updates go that lie outside, and where none goes."""
 _NS_AN_UPDATE = 2.0
 """What it costs to read an index vector and to see where it points."""
 
@@ -84,7 +84,14 @@ def plan_scatter(request: KernelRequest, shape: KernelShape) -> ScatterKernel | 
     window = tuple(update[offsets[dim]] if dim in offsets else 1 for dim in range(len(dims)))
     minor = max((dim for dim, size in enumerate(dims) if size > 1), default=None)
     lane_dim = minor if minor is not None and window[minor] > 1 else None
-    return ScatterKernel(request, dims, window, offsets, lane_dim, _split_dim(dims, lane_dim))
+    outer = tuple(takewhile(lambda dim: dim != lane_dim and _is_whole(attrs, dims, window, dim), range(len(dims))))
+    is_worth_it = math.prod(dims[dim] for dim in outer) > 1 and math.prod(update) >= _MANY_UPDATES * math.prod(window)
+    outer = outer if is_worth_it else ()
+    return ScatterKernel(request, dims, window, offsets, lane_dim, _split_dim(dims, lane_dim), outer)
+
+
+def _is_whole(attrs: ScatterAttrs, dims: Sequence[int], window: Sequence[int], dim: int) -> bool:
+    return dim in attrs.input_batching_dims or window[dim] == dims[dim]
 
 
 def _split_dim(dims: Sequence[int], lane_dim: int | None) -> int | None:
@@ -103,7 +110,8 @@ class ScatterKernel(Kernel):
         window: Sizes of an update's window, with an entry for each operand dimension.
         offsets: Where the position in the window along an operand dimension stands in the index of an update.
         lane_dim: The dimension along which elements of a window are neighbours in memory; None where none are.
-        split_dim: The dimension that tasks divide; None for scalars.
+        split_dim: The dimension that tasks divide if there is none in front; None for scalars.
+        outer: Dimensions in front, along which each update has a part for every place; tasks divide their places.
     """
 
     dims: tuple[int, ...]
@@ -111,16 +119,25 @@ class ScatterKernel(Kernel):
     offsets: Mapping[int, int]
     lane_dim: int | None
     split_dim: int | None
+    outer: tuple[int, ...]
 
     @property
     def extent(self) -> int:
-        """In how many parts the dimension that tasks divide is cut at most."""
-        if self.split_dim is None:
+        """The places along the dimensions in front, or in how many parts the one that tasks divide is cut at most."""
+        return math.prod(self.dims[dim] for dim in self.outer) if self.outer else self._parts
+
+    @property
+    def _parts(self) -> int:
+        if self.split_dim is None or self.outer:
             return 1
         parts = _PARTS_OF_WIDE_WINDOWS
-        if math.prod(self.window) < _WIDE_WINDOW:
+        if not self._are_wide:
             parts = _PARTS if self._copied_bytes > self._updates * _COPIED_BYTES_AN_UPDATE else 1
         return max(1, min(self.dims[self.split_dim], parts))
+
+    @property
+    def _are_wide(self) -> bool:
+        return math.prod(size for dim, size in enumerate(self.window) if dim not in self.outer) >= _WIDE_WINDOW
 
     @property
     def _updates(self) -> int:
@@ -149,28 +166,35 @@ class ScatterKernel(Kernel):
 
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Copies the task's part of what does not lie in its operand's memory, and updates it."""
-        body = self.request.body
         entry = open_kernel(module, name, self.request)
-        part = self._part(entry)
-        copied = self._copied
-        if copied:
-            minor = self.dims[-1] if self.dims else 1
-            self._copy(entry, copied, part, lane_count(module, body, minor))
-        if all(size <= dim for size, dim in zip(self.window, self.dims, strict=True)):
-            lanes = 1 if self.lane_dim is None else lane_count(module, body, self.window[self.lane_dim])
-            self._update(entry, part, lanes)
+        if not self.outer:
+            self._emit_part(module, entry, {}, self._part(entry))
+        else:
+            with entry.fb.loop(entry.begin, entry.end) as number:
+                places = places_of(entry.fb, number, [self.dims[dim] for dim in self.outer])
+                self._emit_part(module, entry, dict(zip(self.outer, places, strict=True)), (0, 1))
         entry.fb.ret()
         return entry.function
+
+    def _emit_part(self, module: ModuleBuilder, entry: KernelEntry, at: _Places, part: Range) -> None:
+        """Copies and updates what lies at places in front, and in a part of the dimension that is divided."""
+        body, copied = self.request.body, self._copied
+        if copied:
+            minor = self.dims[-1] if self.dims else 1
+            self._copy(entry, copied, at, part, lane_count(module, body, minor))
+        if all(size <= dim for size, dim in zip(self.window, self.dims, strict=True)):
+            lanes = 1 if self.lane_dim is None else lane_count(module, body, self.window[self.lane_dim])
+            self._update(entry, at, part, lanes)
 
     def _part(self, entry: KernelEntry) -> Range:
         """The positions [begin, end) along the dimension that tasks divide."""
         if self.split_dim is None:
             return 0, 1
         fb, size = entry.fb, self.dims[self.split_dim]
-        unit = -(-size // self.extent)
+        unit = -(-size // self._parts)
         return fb.smin(fb.mul(entry.begin, unit), size), fb.smin(fb.mul(entry.end, unit), size)
 
-    def _copy(self, entry: KernelEntry, numbers: Sequence[int], part: Range, lanes: int) -> None:
+    def _copy(self, entry: KernelEntry, numbers: Sequence[int], at: _Places, part: Range, lanes: int) -> None:
         targets = self.request.body.root.operands
 
         def visit(index: Mapping[int, Position], width: int, mask: Value | None) -> None:
@@ -181,47 +205,52 @@ class ScatterKernel(Kernel):
                 entry.outputs[number].write(emitter.math, place, element, mask)
 
         ranges: list[Range] = [(0, size) for size in self.dims]
-        if self.split_dim is not None:
+        if self.split_dim is not None and not self.outer:
             ranges[self.split_dim] = part
         last = len(self.dims) - 1 if self.dims else None
-        _nest(entry.fb, dict(enumerate(ranges)), last, lanes, visit)
+        _nest(entry.fb, {d: each for d, each in enumerate(ranges) if d not in at}, last, lanes, visit, at)
 
-    def _update(self, entry: KernelEntry, part: Range, lanes: int) -> None:
+    def _update(self, entry: KernelEntry, front: _Places, part: Range, lanes: int) -> None:
         fb, update = entry.fb, self.request.body.root.operands[-1]
         attrs: ScatterAttrs = self.request.body.root.attrs
         batch_dims = [dim for dim in range(update.shape.rank) if dim not in attrs.update_window_dims]
-        sizes = [update.shape.dims[dim] for dim in batch_dims]
+        given = self._given(batch_dims, front)
+        counted = [dim for dim in batch_dims if dim not in given]
+        sizes = [update.shape.dims[dim] for dim in counted]
 
-        def batch(number: Value) -> dict[int, Position]:
-            places = places_of(fb, number, sizes) if len(sizes) > 1 else (Affine(number),) * len(sizes)
-            return dict(zip(batch_dims, places, strict=True))
+        def batch(number: Value, step: int = 0) -> dict[int, Position]:
+            places = places_of(fb, number, sizes) if len(sizes) > 1 else (Affine(number, step),) * len(sizes)
+            own = {**given, **dict(zip(counted, places, strict=True))}
+            return {dim: own[dim] for dim in batch_dims}
 
         def conditions(number: Value, lanes: int = 1, mask: Value | None = None) -> Value:
-            index = {batch_dims[0]: Affine(number, 1)} if lanes > 1 else batch(number)
+            index = batch(number, int(lanes > 1))
             starts, inside = self._starts(entry, tuple(index.values()), lanes, mask)
-            if self._is_split:
+            if self._parts > 1:
                 inside.append(self._within(IndexMath(fb, lanes), starts, part)[1])
             return reduce(fb.and_, inside, constant(widened(I1, lanes), 1))
 
         def apply(number: Value) -> None:
             index = batch(number)
             starts, _ = self._starts(entry, tuple(index.values()))
-            ranges: dict[int, Range] = {dim: (0, size) for dim, size in enumerate(self.window) if size != 1}
-            own = self._within(IndexMath(fb, 1), starts, part)[0] if self._is_split else None
+            ranges: dict[int, Range] = {
+                dim: (0, size) for dim, size in enumerate(self.window) if size != 1 and dim not in front
+            }
+            own = self._within(IndexMath(fb, 1), starts, part)[0] if self._parts > 1 else None
             if own is not None and self.split_dim is not None:
                 ranges[self.split_dim] = own
 
             def combine(offsets: Mapping[int, Position], width: int, mask: Value | None) -> None:
                 self._combine(entry, index, starts, offsets, width, mask)
 
-            _nest(fb, ranges, self.lane_dim, lanes, combine)
+            _nest(fb, ranges, self.lane_dim, lanes, combine, front)
 
         def one(number: Value) -> None:
             with fb.if_(conditions(number)):
                 apply(number)
 
         count = math.prod(sizes)
-        if self._is_split:
+        if self._parts > 1 or (self.outer and self._are_wide):
             at_once = self.request.target.lanes(32) if len(sizes) == 1 and can_part(self.request.target) else 1
 
             def each(noted: Callable[[Value], Value], count: Value) -> None:
@@ -232,23 +261,43 @@ class ScatterKernel(Kernel):
                     return noted(note)
 
                 if self._keeps_windows(lanes):
-                    self._apply_kept(entry, count, lanes, lambda note: batch(fetched(note)))
+                    self._apply_kept(entry, count, front, lanes, lambda note: batch(fetched(note)))
                     return
                 with fb.loop(0, count) as note:
                     apply(fetched(note))
 
             self._note(fb, count, at_once, conditions, each)
             return
-        together = self._joined_updates if len(sizes) == 1 else 1
+        together = joined_updates(self.request, self.window, front) if len(sizes) == 1 else 1
         whole = count - count % together if together > 1 else 0
         if whole:
-            self._join(entry, whole, batch_dims[0], together, one)
+
+            def several(number: Value) -> tuple[list[Position], list[Value], Index]:
+                index = batch(number, 1)
+                starts, inside = self._starts(entry, tuple(index.values()), together)
+                at = {**index, **self._in_window(front)}
+                return self._moved(IndexMath(fb, together), starts, front), inside, tuple(at[dim] for dim in sorted(at))
+
+            join_updates(entry, self.request, whole, together, several, one)
         with fb.loop(whole, count) as number:
             one(number)
 
-    @property
-    def _is_split(self) -> bool:
-        return self.split_dim is not None and self.extent > 1
+    def _given(self, batch_dims: Sequence[int], front: _Places) -> dict[int, Position]:
+        """The positions along dimensions of the updates that are those in front, but for their windows."""
+        attrs: ScatterAttrs = self.request.body.root.attrs
+        pairs = zip(attrs.input_batching_dims, attrs.scatter_indices_batching_dims, strict=True)
+        return {
+            batch_dims[along - (along > attrs.index_vector_dim)]: front[dim] for dim, along in pairs if dim in front
+        }
+
+    def _in_window(self, offsets: _Places) -> dict[int, Position]:
+        """The positions along dimensions of the updates that are offsets in their windows."""
+        return {at: offsets.get(dim, ZERO) for dim, at in self.offsets.items()}
+
+    def _moved(self, math_: IndexMath, starts: Sequence[Position], offsets: _Places) -> list[Position]:
+        """The positions at offsets in a window that begins somewhere."""
+        moving = {dim: at for dim, at in offsets.items() if dim in self.offsets}
+        return [math_.add(start, moving[dim]) if dim in moving else start for dim, start in enumerate(starts)]
 
     def _note(
         self,
@@ -280,12 +329,13 @@ class ScatterKernel(Kernel):
 
     def _keeps_windows(self, lanes: int) -> bool:
         """Whether a window lies in a few registers as long as updates go to it."""
-        dtype, size = self.request.body.root.operands[-1].shape.dtype, math.prod(self.window)
+        dtype = self.request.body.root.operands[-1].shape.dtype
+        size = math.prod(size for dim, size in enumerate(self.window) if dim not in self.outer)
         is_row = self.lane_dim is not None and self.lane_dim != self.split_dim and self.window[self.lane_dim] == size
         is_single = len(self.request.body.root.operands) == 3 and not dtype.is_complex
         return is_row and is_single and size <= _MOST_KEPT * lanes
 
-    def _apply_kept(self, entry: KernelEntry, count: Value, lanes: int, batch: _Batch) -> None:
+    def _apply_kept(self, entry: KernelEntry, count: Value, front: _Places, lanes: int, batch: _Batch) -> None:
         """Combines updates with a window in registers, which goes to memory when the next one is for another."""
         assert self.lane_dim is not None, "windows are rows"
         fb, scatter, size = entry.fb, self.request.body.root, self.window[self.lane_dim]
@@ -301,12 +351,12 @@ class ScatterKernel(Kernel):
 
         zero = emitters[0].spread(immediate(np.zeros(()), view.dtype))
         assert isinstance(zero, Value), "complex numbers are not kept"
-        with fb.carried_loop(0, count, 1, [constant(I64, _NO_PLACE), *[zero] * len(begins)]) as loop:
+        with fb.carried_loop(0, count, 1, [constant(I64, -1), *[zero] * len(begins)]) as loop:
             before, *held = loop.values
             index = batch(loop.index)
             starts, _ = self._starts(entry, tuple(index.values()))
             scalar = IndexMath(fb, 1)
-            begin = scalar.linear(tuple(starts), row_major_strides(self.dims))
+            begin = scalar.linear(tuple(self._moved(scalar, starts, front)), row_major_strides(self.dims))
             assert isinstance(begin, Affine), "one update is one place"
             place = scalar.scalar(begin.base)
             is_same = fb.if_else(fb.icmp("eq", place, before))
@@ -322,7 +372,7 @@ class ScatterKernel(Kernel):
                 is_same.yield_(*own)
             combined: list[Value] = []
             for emitter, at, each in zip(emitters, begins, is_same.results, strict=True):
-                source = {**index, **{axis: ZERO for axis in self.offsets.values()}}
+                source = {**index, **self._in_window(front)}
                 source[self.offsets[self.lane_dim]] = Affine(constant(I64, at), 1)
                 new = emitter.element(scatter.operand(2), tuple(source[axis] for axis in sorted(source)))
                 (result,) = map(emitter.spread, emitter.apply(scatter.called_computations[0], [each, new]))
@@ -346,69 +396,6 @@ class ScatterKernel(Kernel):
             first = fb.gep(I8, view.pointer, fb.mul(math_.scalar(place.base), element))
             for line in range(0, min(self.window[self.lane_dim] * element, _MOST_FETCHED), _LINE_BYTES):
                 fb.prefetch(fb.gep(I8, first, line))
-
-    @property
-    def _joined_updates(self) -> int:
-        """Updates that are joined if all are for one element; 1 where updates are only combined one by one."""
-        scatter, attrs = self.request.body.root, self.request.body.root.attrs
-        dtype = scatter.operands[-1].shape.dtype
-        is_alone = math.prod(self.window) == 1 and len(scatter.operands) == 3 and not attrs.input_batching_dims
-        is_precise = dtype.is_integral or (dtype.is_floating and dtype.bits >= 32)
-        is_known = is_alone and is_precise and recognise_monoids(scatter.called_computations[0]) is not None
-        return self.request.target.lanes(max(dtype.bits, 32)) if is_known else 1
-
-    def _join(self, entry: KernelEntry, count: int, batch_dim: int, lanes: int, one: Callable[[Value], None]) -> None:
-        """Combines so many updates: those for one element in lanes, as long as they follow one another."""
-        fb, scatter, dims = entry.fb, self.request.body.root, self.dims
-        update, function = scatter.operand(2), scatter.called_computations[0]
-        monoids = recognise_monoids(function)
-        assert monoids is not None, "updates of known monoids are joined"
-        view = ArrayView.row_major(entry.outputs[0].pointer, update.shape.dtype, (math.prod(dims),))
-        word = integer(32 if math.prod(dims) < 1 << 31 else 64)
-        identity = entry.emitter(lanes).spread(immediate(monoids[0].identity, monoids[0].dtype))
-        assert isinstance(identity, Value), "complex numbers are not joined"
-
-        def apply(a: Value, b: Value) -> Value:
-            (result,) = entry.emitter(a.type.lanes).apply(function, [a, b])
-            assert isinstance(result, Value), "complex numbers are not joined"
-            return result
-
-        def keep(place: Value, held: Value) -> None:
-            scalar, at = IndexMath(fb, 1), (Affine(fb.sext(place, I64)),)
-            with fb.if_(fb.icmp("sge", place, 0), likely=False):
-                current = view.read(scalar, at)
-                assert isinstance(current, Value), "complex numbers are not joined"
-                view.write(scalar, at, apply(current, fb.reduce(held, apply)))
-
-        with fb.carried_loop(0, count, lanes, [constant(word, _NO_PLACE), identity]) as loop:
-            first, (place, held) = loop.index, loop.values
-            emitter = entry.emitter(lanes)
-            starts, conditions = self._starts(entry, (Affine(first, 1),), lanes)
-            places = emitter.math.vector(emitter.math.linear(tuple(starts), row_major_strides(dims)))
-            places = fb.select(
-                reduce(fb.and_, conditions, constant(vector(I1, lanes), 1)), fb.trunc(places, word), _OUTSIDE
-            )
-            at = tuple(Affine(first, 1) if dim == batch_dim else ZERO for dim in range(update.shape.rank))
-            updates = emitter.vector(update, at)
-            assert isinstance(updates, Value), "complex numbers are not joined"
-            before = fb.cttz(fb.mask_bits(fb.icmp("ne", places, fb.splat(place, lanes))))
-            goes_on = fb.if_else(fb.icmp("eq", before, lanes))
-            with goes_on.then():
-                goes_on.yield_(place, apply(held, updates))
-            with goes_on.otherwise():
-                last, is_before = fb.extract(places, lanes - 1), lanes_below(fb, 0, fb.zext(before, I64), lanes)
-                are_two = fb.if_else(fb.all_lanes(fb.or_(is_before, fb.icmp("eq", places, fb.splat(last, lanes)))))
-                with are_two.then():
-                    keep(place, apply(held, fb.select(is_before, updates, identity)))
-                    are_two.yield_(last, fb.select(is_before, identity, updates))
-                with are_two.otherwise():
-                    keep(place, held)
-                    with fb.loop(first, fb.add(first, lanes)) as number:
-                        one(number)
-                    are_two.yield_(constant(word, _NO_PLACE), identity)
-                goes_on.yield_(*are_two.results)
-            loop.yield_(*goes_on.results)
-        keep(*loop.results)
 
     def _starts(
         self, entry: KernelEntry, batch: Index, lanes: int = 1, mask: Value | None = None
@@ -451,8 +438,8 @@ class ScatterKernel(Kernel):
     ) -> None:
         scatter, emitter = self.request.body.root, entry.emitter(width, mask)
         updates = scatter.operands[len(entry.outputs) + 1 :]
-        place = tuple(emitter.math.add(start, offsets.get(dim, ZERO)) for dim, start in enumerate(starts))
-        source = {**batch, **{at: offsets.get(dim, ZERO) for dim, at in self.offsets.items()}}
+        place = tuple(self._moved(emitter.math, starts, offsets))
+        source = {**batch, **self._in_window(offsets)}
         at = tuple(source[dim] for dim in range(updates[0].shape.rank))
         current = [view.read(emitter.math, place, mask) for view in entry.outputs]
         new = [emitter.element(update, at) for update in updates]
@@ -461,24 +448,33 @@ class ScatterKernel(Kernel):
             view.write(emitter.math, place, result, mask)
 
 
+_Places = Mapping[int, Position]
+"""Positions along some dimensions of the operands."""
 _Batch = Callable[[Value], "dict[int, Position]"]
 """The position of a noted update along the dimensions of the updates that are not in the window."""
 _Visit = Callable[[Mapping[int, Position], int, "Value | None"], None]
 """(position along each dimension, lanes, mask) -> emits the work for these lanes."""
 
 
-def _nest(fb: FunctionBuilder, ranges: Mapping[int, Range], lane_dim: int | None, lanes: int, visit: _Visit) -> None:
-    """Loops over ranges of some dimensions, that of the lanes innermost."""
+def _nest(
+    fb: FunctionBuilder,
+    ranges: Mapping[int, Range],
+    lane_dim: int | None,
+    lanes: int,
+    visit: _Visit,
+    given: _Places,
+) -> None:
+    """Loops over ranges of some dimensions, that of the lanes innermost, at given places along others."""
 
     def level(dims: Sequence[int], index: Mapping[int, Position]) -> None:
         if dims:
             with fb.loop(*ranges[dims[0]]) as position:
                 level(dims[1:], {**index, dims[0]: Affine(position)})
-        elif lane_dim is None:
+        elif lane_dim is None or lane_dim not in ranges:
             visit(index, 1, None)
         else:
             lanes_between(
                 fb, ranges[lane_dim], lanes, lambda at, width, mask: visit({**index, lane_dim: at}, width, mask)
             )
 
-    level([dim for dim in ranges if dim != lane_dim], {})
+    level([dim for dim in ranges if dim != lane_dim], given)

@@ -16,7 +16,6 @@ from xlalite.backends.codegen.llvm.substitutes import Substitutes
 from xlalite.backends.codegen.llvm.target import TargetInfo
 from xlalite.backends.codegen.llvm.types import VOID, Type
 from xlalite.backends.codegen.llvm.value import Function, Value, escaped_bytes
-from xlalite.backends.codegen.llvm.vectors import Vectors
 from xlalite.hlo.digest import blake2b
 
 _SYMBOL = re.compile(r'@(?:"[^"]*"|[\w.$-]+)')
@@ -39,7 +38,7 @@ _LINES_WORTH_A_START = 16
 """Of the first piece that is cut early: a thread that has nothing to do yet begins with it."""
 
 
-class FunctionBuilder(ControlFlow, Memory, Substitutes, Vectors):
+class FunctionBuilder(ControlFlow, Memory, Substitutes):
     """Writes one function of a module; made by `ModuleBuilder.function`, positioned in the entry block.
 
     Its methods are in `emitter` (blocks, phi, alloca), `control_flow`, `arithmetic`, `memory`, `intrinsics`,

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from xlalite.backends.codegen.llvm.arithmetic import Arithmetic
 from xlalite.backends.codegen.llvm.intrinsics import Intrinsics
-from xlalite.backends.codegen.llvm.types import F32, F64, I32, integer
-from xlalite.backends.codegen.llvm.value import Operand, Value, constant, zero
+from xlalite.backends.codegen.llvm.types import F32, F64, I32, integer, vector
+from xlalite.backends.codegen.llvm.value import Operand, Value, constant, undef, zero
+from xlalite.backends.codegen.llvm.vectors import Vectors
 
 
-class Substitutes(Arithmetic, Intrinsics):
+class Substitutes(Vectors, Intrinsics):
     """The methods of `Intrinsics` that some machines need other instructions for."""
 
     def fma(self, a: Value, b: Operand, c: Operand) -> Value:
@@ -81,14 +81,22 @@ class Substitutes(Arithmetic, Intrinsics):
         return self._extreme(1, a, b) if self._has_range(a, b) else super().maximum(a, b)
 
     def _has_range(self, a: Value, b: Operand) -> bool:
-        """Whether `range` takes two vectors; LLVM knows better if it knows one of them."""
-        is_open = isinstance(b, Value) and not (a.is_constant or b.is_constant)
-        fills_register = a.type.scalar in (F32, F64) and a.type.lanes * a.type.bits in (128, 256, 512)
-        return is_open and fills_register and all(map(self.module.target.has, ("avx512dq", "avx512vl")))
+        """Whether `range` takes two numbers or vectors; LLVM knows better if it knows one of them."""
+        is_open = isinstance(b, Value) and b.type is a.type and not (a.is_constant or b.is_constant)
+        fills_register = a.type.lanes == 1 or a.type.lanes * a.type.bits in (128, 256, 512)
+        return (
+            is_open
+            and fills_register
+            and a.type.scalar in (F32, F64)
+            and all(map(self.module.target.has, ("avx512dq", "avx512vl")))
+        )
 
     def _extreme(self, choice: int, a: Value, b: Operand) -> Value:
         """With the sign of what is chosen; of a number and NaN the instruction gives the number."""
         assert isinstance(b, Value), "the caller asked"
+        if a.type.lanes == 1:
+            register = undef(vector(a.type, 128 // a.type.bits))
+            return self.extract(self._extreme(choice, self.insert(register, a, 0), self.insert(register, b, 0)), 0)
         lanes, bits = a.type.lanes, a.type.lanes * a.type.bits
         suffix = f"{'ps' if a.type.scalar is F32 else 'pd'}.{bits}"
         arguments = [a, b, constant(I32, 4 + choice), zero(a.type), constant(integer(max(lanes, 8)), -1)]

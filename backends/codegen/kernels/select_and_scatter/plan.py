@@ -20,7 +20,7 @@ def plan_select_and_scatter(request: KernelRequest, shape: KernelShape) -> Selec
     minor = len(dims) - 1
     positions = root.operand(1).shape.dims
     has_lanes = bool(dims) and dims[-1] > 1 and 0 not in positions
-    if has_lanes and minor not in still and can_take(window, lanes_of(request)):
+    if has_lanes and minor not in still and can_take(window, dims, positions, lanes_of(request)):
         return StridedSelectionKernel(request, dims, positions, window, minor, still)
     lane_dim = minor if minor in still and dims[-1] > 1 else None
     lines = tuple(dim for dim in still if dim != lane_dim)

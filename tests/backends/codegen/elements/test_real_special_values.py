@@ -67,6 +67,30 @@ def test_compiled_operations_agree_with_the_evaluator(compile_text: Any, dtype: 
         assert same.all(), f"{opcode}({x[where][:5]}, {y[where][:5]}) = {found[where][:5]}, not {wanted[where][:5]}"
 
 
+@pytest.mark.parametrize("dtype", [DType.F32, DType.F64], ids=lambda dtype: dtype.value)
+def test_extremes_of_single_numbers(check: Any, dtype: DType) -> None:
+    t = f"{dtype.value}[]"
+    executable = check(
+        f"""HloModule m
+ENTRY e {{ x = {t} parameter(0)
+  y = {t} parameter(1)
+  a = {t} minimum(x, y)
+  b = {t} maximum(x, y)
+  ROOT r = ({t}, {t}) tuple(a, b) }}""",
+        *special_values(dtype)[:2],
+    )
+    values = np.array([0.0, -0.0, 1.5, -2, np.inf, -np.inf, np.nan], dtype.numpy)
+    for x in values:
+        for y in values:
+            least, greatest = sorted((x, y), key=lambda one: (one, not np.signbit(one)))
+            if np.isnan(x) or np.isnan(y):
+                least = greatest = np.nan
+            found = executable(x, y)
+            np.testing.assert_array_equal(found, (least, greatest))
+            if not np.isnan(least):
+                assert [*map(np.signbit, found)] == [*map(np.signbit, (least, greatest))]
+
+
 @pytest.mark.parametrize("base", ["2", "10", "0.5", "1", "3.75", "1e-3", "0", "-0", "-2", "inf", "-inf", "nan"])
 @pytest.mark.parametrize("dtype", [DType.F16, DType.BF16, DType.F32, DType.F64], ids=lambda dtype: dtype.value)
 def test_powers_of_a_number_that_is_known(compile_text: Any, dtype: DType, base: str) -> None:

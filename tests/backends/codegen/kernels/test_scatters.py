@@ -123,6 +123,47 @@ def test_runs_of_updates_for_one_place(
     assert found == found[:1] * 3
 
 
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("combine", COMBINERS)
+@pytest.mark.parametrize(
+    ("operand", "indices", "updates", "attributes"),
+    [
+        ((4, 50), (4, 133, 1), (4, 133), "{}, input_batching_dims={0}, scatter_indices_batching_dims={0}"),
+        ((7, 50), (133, 1), (7, 133), "{0}"),
+        ((1, 3, 2, 50), (99, 1), (1, 3, 2, 99), "{0,1,2}"),
+        ((3, 50, 20), (3, 70, 1), (3, 70, 20), "{2}, input_batching_dims={0}, scatter_indices_batching_dims={0}"),
+        ((3, 50, 3), (70, 1), (3, 70, 3), "{0,2}"),
+        ((5, 50), (40, 2, 1), (5, 40, 2), "{0}"),
+    ],
+)
+def test_parts_of_updates_in_front(
+    check: Any,
+    rng: np.random.Generator,
+    monkeypatch: pytest.MonkeyPatch,
+    operand: tuple[int, ...],
+    indices: tuple[int, ...],
+    updates: tuple[int, ...],
+    attributes: str,
+    combine: str,
+    threads: int,
+) -> None:
+    """Batches, and windows that take all of the first dimensions; some updates lie outside."""
+    monkeypatch.setattr("xlalite.backends.codegen.kernels.planner.MIN_TASK_NS", 1.0)
+    along = operand.index(50)
+    text = f"""HloModule m
+{combiner(combine, "f32")}ENTRY e {{
+  x = f32[{random_windows.sizes(operand)}] parameter(0)
+  i = s32[{random_windows.sizes(indices)}] parameter(1)
+  u = f32[{random_windows.sizes(updates)}] parameter(2)
+  ROOT s = f32[{random_windows.sizes(operand)}] scatter(x, i, u), to_apply=f, inserted_window_dims={{{along}}},
+    scatter_dims_to_operand_dims={{{along}}}, index_vector_dim={len(indices) - 1}, update_window_dims={attributes} }}"""
+    places = rng.integers(-1, 51, indices).astype(np.int32)
+    numbers = (rng.integers(-3, 4, each).astype(np.float32) for each in (operand, updates))
+    old, new = numbers
+    check(text, old, places, new, num_threads=threads)
+    check(text, old, np.sort(places.clip(0, 49) // 7, axis=-2), new, num_threads=threads)
+
+
 def test_several_arrays_are_updated_together(check: Any, kernels: Any, rng: np.random.Generator) -> None:
     """The second result follows the larger of the first."""
     text = """HloModule m

@@ -59,7 +59,7 @@ def test_windows_of_any_form(check: Any, kernels: Any, rng: np.random.Generator,
         assert kernels(executable) == ["select and scatter"], text
 
 
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize(
     ("dims", "window", "positions"),
     [
@@ -73,16 +73,27 @@ def test_windows_of_any_form(check: Any, kernels: Any, rng: np.random.Generator,
         ((67,), "size=3 stride=1 pad=2_0", (67,)),
         ((4, 7, 1), "size=1x1x3 stride=2x1x1 pad=-1_0x0_1x1_1", (2, 8, 1)),
         ((1, 30, 33), "size=1x3x1 stride=1x1x2", (1, 28, 17)),
+        ((41, 50), "size=5x5 pad=2_2x2_2", (41, 50)),
+        ((1, 60, 9, 20), "size=1x3x3x1 stride=1x2x2x1 pad=0_0x0_1x0_0x0_0", (1, 30, 4, 20)),
+        ((2, 53, 70), "size=1x7x9 stride=1x3x4 pad=0_0x-9_2x3_0", (2, 14, 17)),
+        ((90, 33), "size=3x2 stride=7x1 pad=-40_-20x0_0", (4, 32)),
+        ((2, 41, 5, 16), "size=1x2x2x1 stride=1x3x2x1 pad=0_0x3_0x0_0x0_0", (2, 15, 2, 16)),
+        ((2, 41, 5, 16), "size=1x2x2x1 stride=1x2x2x1 pad=0_0x1_0x0_0x0_0", (2, 21, 2, 16)),
+        ((300,), "size=21 stride=1 pad=20_0", (300,)),
+        ((64, 40), "size=60x1 stride=1x1", (5, 40)),
+        ((64, 6), "size=4x1 stride=3x1 pad=5_7x0_0", (25, 6)),
     ],
 )
 def test_pooling(
     check: Any,
     rng: np.random.Generator,
+    monkeypatch: pytest.MonkeyPatch,
     dims: tuple[int, ...],
     window: str,
     positions: tuple[int, ...],
     threads: int,
 ) -> None:
+    monkeypatch.setattr("xlalite.backends.codegen.kernels.planner.MIN_TASK_NS", 1.0)
     text = select_and_scatter("f32", dims, positions, window, "GE")
     arguments = [rng.standard_normal(sizes).astype(np.float32) for sizes in (dims, positions)]
     check(text, *arguments, np.float32(0), num_threads=threads, ulps=16)

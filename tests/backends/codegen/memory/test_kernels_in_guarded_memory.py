@@ -173,6 +173,7 @@ def windows(sizes: Sequence[int]) -> Iterator[str]:
                     (f"{t}[2,{n}]", f"{t}[2,{n}]", f"size=1x{n} pad=0_0x{n - 1}_0"),
                     (f"{t}[2,{n}]", f"{t}[2,{n}]", f"size=1x{n} pad=0_0x0_{n - 1}"),
                     (f"{t}[5,{n}]", f"{t}[5,{n}]", "size=5x1 pad=4_0x0_0"),
+                    (f"{t}[11,{n}]", f"{t}[11,{n}]", "size=5x5 pad=2_2x2_2"),
                 ):
                     call = f"reduce-window(p0, p1), window={{{window}}}, to_apply=f"
                     if n or "x0 " not in window:
