@@ -13,6 +13,12 @@ _LINES_IN_MODULE = 20_000
 """LLVM compiles about so much text at a time, which bounds its memory."""
 
 
+_LINES_WORTH_KEEPING = 150
+"""Text of a program's only kernel from which on LLVM takes 3 ms or more for it; to look for its code on disk takes
+0.03, and to keep it 0.15.
+"""
+
+
 class ProgramText:
     """The pieces of a program and the modules that it shares with others.
 
@@ -21,7 +27,7 @@ class ProgramText:
     Attributes:
         module: What is written of the program.
         threads: How many may compile it.
-        keeps_kernels: Whether kernels are kept, besides the program.
+        keeps_kernels: Whether all kernels are kept, besides the program; else those that take long to compile.
     """
 
     def __init__(self, module: ModuleBuilder, threads: int, offer: Callable[[str], None] | None) -> None:
@@ -42,13 +48,19 @@ class ProgramText:
         if self._offer is not None:
             for piece in self.module.cut(first, _LINES_IN_MODULE):
                 self._has_offered = True
-                self._offer(RENAMED_MODULE * self.keeps_kernels + piece)
+                self._offer(RENAMED_MODULE * self._is_kept(piece) + piece)
         return function
 
     def text(self) -> str:
         """All modules, when the program is written."""
         pieces = self.module.texts(_LINES_IN_MODULE, self.threads)
         of_kernels = [not piece.startswith(BRIEF) and f"@{ENTRY}(" not in piece for piece in pieces]
-        mark = RENAMED_MODULE * (self.keeps_kernels and (sum(of_kernels) > 1 or self._has_offered))
-        own = (mark * is_kept + piece for piece, is_kept in zip(pieces, of_kernels, strict=True))
+        are_apart = sum(of_kernels) > 1 or self._has_offered
+        own = (
+            RENAMED_MODULE * (is_of_kernels and are_apart and self._is_kept(piece)) + piece
+            for piece, is_of_kernels in zip(pieces, of_kernels, strict=True)
+        )
         return NEXT_MODULE.join((*own, *(SHARED_MODULE + each for each in self.module.shared_texts)))
+
+    def _is_kept(self, piece: str) -> bool:
+        return self.keeps_kernels or piece.count("\n") >= _LINES_WORTH_KEEPING

@@ -26,7 +26,7 @@ from xlalite.backends.codegen.kernels.dot.piece_order import (
     strip_columns,
 )
 from xlalite.backends.codegen.kernels.dot.places import write_places
-from xlalite.backends.codegen.kernels.dot.product import Piece, Product, TileArea
+from xlalite.backends.codegen.kernels.dot.product import Piece, Product, TileArea, own_part
 from xlalite.backends.codegen.kernels.dot.tile import TileBuilder
 from xlalite.backends.codegen.kernels.dot.tile_choice import TileChoice
 from xlalite.backends.codegen.kernels.dot.tilings import Form
@@ -341,10 +341,10 @@ class Driver:
         with ExitStack() as loops:
             if not plan.rows_outside:
                 column, width, panel = loops.enter_context(self._columns(piece, b_type, b))
-            row, height, line = loops.enter_context(self._rows(piece, a_type, a))
+            row, height, line, behind = loops.enter_context(self._rows(piece, a_type, a))
             if plan.rows_outside:
                 column, width, panel = loops.enter_context(self._columns(piece, b_type, b))
-            tile = TileArea(Area(piece.area.product, row, column, height, width), start, depth)
+            tile = TileArea(Area(piece.area.product, row, column, height, width), start, depth, behind)
             self._seen_tile(piece, tile, line, panel)
         if plan.mirrors:
             from xlalite.backends.codegen.kernels.dot.mirroring import mirror  # which few programs need
@@ -363,8 +363,8 @@ class Driver:
                 yield column if first is None else math.add(first, column), math.piece(column, columns, width), place
 
     @contextmanager
-    def _rows(self, piece: Piece, memory: Type, a: Value) -> Iterator[tuple[Scalar, Scalar, Value]]:
-        """The rows of each tile: the first one in the piece, how many, and where they lie."""
+    def _rows(self, piece: Piece, memory: Type, a: Value) -> Iterator[tuple[Scalar, Scalar, Value, Scalar]]:
+        """The rows of each tile: the first one in the piece, how many, where they lie, how many the one before has."""
         plan, lhs, math = self._plan, self._plan.view.lhs, self._math
         with math.steps(piece.area.height, plan.row_run) as first:
             run = math.piece(first, plan.row_run, piece.area.height)
@@ -372,12 +372,12 @@ class Driver:
                 a = self._address(memory, a, lhs.outer, math.add(piece.first_row, first))
             stride = 0 if lhs.looked_up else self._layout.lhs.tile
             with math.steps_along(run, plan.rows, memory, a, stride) as (row, line):
-                height = math.piece(row, plan.rows, run)
-                if plan.overlaps:
-                    row = self._fb.smin(math.value(row), math.value(math.subtract(run, plan.rows)))
-                    place = math.multiply(row, 0 if lhs.looked_up else lhs.outer.stride)
-                    height, line = plan.rows, math.address(memory, a, place)
-                yield math.add(first, row), height, line
+                if not plan.overlaps:
+                    yield math.add(first, row), math.piece(row, plan.rows, run), line, 0
+                    return
+                whole = self._fb.smin(math.value(row), math.value(math.subtract(run, plan.rows)))
+                line = math.address(memory, a, math.multiply(whole, 0 if lhs.looked_up else lhs.outer.stride))
+                yield math.add(first, whole), plan.rows, line, 0 if self._stores_result else math.subtract(row, whole)
 
     def _address(self, memory: Type, base: Value, walk: Walk, position: Scalar) -> Value:
         """A position behind the first one of a dimension that is read where it lies."""
@@ -447,7 +447,8 @@ class Driver:
                 pack(self._module, fb, self._callee, plan.numbers, layout.turning, arguments)
             if not is_stored:
                 row, column = math.add(piece.area.row, seen.row), math.add(piece.area.column, seen.column)
-                self._finish(Area(piece.area.product, row, column, seen.height, seen.width), sums)
+                results = Area(piece.area.product, row, column, seen.height, seen.width)
+                self._finish(*own_part(math, plan, layout, tile, results, sums))
 
     def _convert(self, area: Area, sums: Value) -> None:
         """Finishes a tile whose sums need nothing but to be converted."""

@@ -16,9 +16,7 @@ _WHOLE = 2.0
 """How many times as long a multiplication with addition of integers takes."""
 
 
-def inner_plans(
-    view: DotView, numbers: Numbers, lanes: int, target: TargetInfo, *, may_overlap: bool
-) -> Iterator[DotPlan]:
+def inner_plans(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> Iterator[DotPlan]:
     """The plans with the terms of both operands in single lines, and in runs if there are several."""
     yield _plan(view, numbers, lanes, target)
     in_runs = view.in_runs(lanes // 2, numbers.longest_chain * lanes or view.k)
@@ -26,7 +24,7 @@ def inner_plans(
         plan = _plan(in_runs, numbers, lanes, target)
         # One function less to compile.
         has_rest = plan.row_run % plan.rows > 0 and plan.depth_units == 1
-        yield replace(plan, overlaps=may_overlap and has_rest and in_runs.lhs.looked_up > 0)
+        yield replace(plan, overlaps=has_rest and in_runs.lhs.looked_up > 0)
 
 
 def _plan(view: DotView, numbers: Numbers, lanes: int, target: TargetInfo) -> DotPlan:

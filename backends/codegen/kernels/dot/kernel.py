@@ -377,7 +377,7 @@ class DotKernel(Kernel):
             product if view.batch_count > 1 else 0,
             row,
             column,
-            plan.rows if is_tile and (has_whole_rows or plan.overlaps) else height,
+            plan.rows if is_tile and has_whole_rows else height,
             plan.tile_columns if is_tile and plan.column_run % plan.tile_columns == 0 and view.seen is None else width,
         )
         finisher = Finisher(entry, self.request.body, self.dot, self.plan, self.layout)

@@ -11,7 +11,7 @@ from xlalite.backends.codegen.kernels.dot.panels import panel_tile
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan
 from xlalite.backends.codegen.kernels.dot.reading import words_of_rows
 from xlalite.backends.codegen.kernels.dot.tile import Tile
-from xlalite.backends.codegen.kernels.dot.tilings import VARIANT, Form
+from xlalite.backends.codegen.kernels.dot.tilings import VARIANT, Form, has_few_columns_behind
 from xlalite.backends.codegen.kernels.dot.walk import Walk
 from xlalite.backends.codegen.kernels.dot.words import BLOCK, MATRIX, SQUARE
 from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
@@ -108,6 +108,7 @@ class DotLayout:
         remembers: Whether the scratch memory begins with a byte for each piece of the result, which says whether words
             were right for all that was summed.
         shared_tile: A tile that knows no more of this product than of others of the program; None if it shares none.
+        has_room: Whether tiles store to memory that has room for sums behind the last row and column.
     """
 
     lhs: OperandLayout
@@ -124,6 +125,7 @@ class DotLayout:
     panel_offset: int = 0
     remembers: bool = False
     shared_tile: OuterTile | None = None
+    has_room: bool = False
 
 
 def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
@@ -134,6 +136,8 @@ def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
         stores_result: Whether sums are stored to the result as they are.
     """
     size = plan.numbers.kept.size_bytes
+    unit_rows = _up(plan.unit_rows, plan.rows) if _has_whole_rows(plan) else plan.unit_rows
+    unit_columns = _up(plan.unit_columns, plan.columns) if _has_whole_columns(plan) else plan.unit_columns
     remembers = plan.numbers.widened is not None and plan.depth_units > 1
     begin = _up(plan.units, _ALIGNMENT) if remembers else 0
     lhs = _operand(plan, left=True, offset=begin)
@@ -149,12 +153,12 @@ def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
     if stores_result:
         sums_line, sums_place = plan.view.line, 0
     elif plan.parts > 1 or plan.keeps_sums:
-        sums_line, sums_place = _line_of_sums(plan, plan.unit_columns), 0
-        parts_place, part = _up(plan.units * COUNTER_BYTES, _ALIGNMENT), plan.unit_rows * sums_line
+        sums_line, sums_place = _line_of_sums(plan, unit_columns), 0
+        parts_place, part = _up(plan.units * COUNTER_BYTES, _ALIGNMENT), unit_rows * sums_line
     else:
         whole = plan.depth_units > 1
-        rows = plan.unit_rows if whole else plan.rows
-        columns = plan.unit_columns if whole else plan.tile_columns
+        rows = unit_rows if whole else plan.rows
+        columns = unit_columns if whole else plan.tile_columns
         lines, line = (columns, rows) if turned else (rows, columns)
         sums_line, sums_place = _line_of_sums(plan, line), place
         # Tiles that end inside of vectors are finished in whole ones.
@@ -174,7 +178,7 @@ def layout_of(plan: DotPlan, *, stores_result: bool) -> DotLayout:
         place = panel_place + _up(plan.columns, plan.lanes) * plan.unit_depth * size
     return DotLayout(
         *(lhs, rhs, sums_line, sums_place, turning, tile_place, place, parts_place, part, image_place, kept_place),
-        *(panel_place, remembers),
+        *(panel_place, remembers, None, turning is not None or not stores_result),
     )
 
 
@@ -279,14 +283,14 @@ def _outer_tile(plan: DotPlan, layout: DotLayout, rows: int, columns: int, *, pa
         looks_up_a=looks_up_lhs,
         looks_up_b=plan.view.rhs.looked_up > 0,
         narrows=narrows,
-        shortens=shortens_tiles(plan),
+        shortens=shortens_tiles(plan, layout),
         has_runs=_run(plan) > 0,
         adds=plan.depth_units > 1 or _chain_piece(plan) > 0,
         begins_anew=_chain_piece(plan) > 0,
         b_is_far=plan.rhs_is_far,
         in_pairs=is_even and plan.unit_depth >= LONG_TILE,
         may_pair=is_even,
-        may_shorten=_has_panel(plan),
+        may_shorten=plan.form is Form.COLUMNS and plan.view.seen is None and _has_panel(plan),
     )
     if plan.shares_panels:
         tile = panel_tile(plan, tile, packs=packs_panel)
@@ -323,18 +327,41 @@ def narrows_tiles(plan: DotPlan) -> bool:
     return plan.form is Form.COLUMNS and rest > plan.columns - plan.lanes and _has_masks(plan)
 
 
-def shortens_tiles(plan: DotPlan) -> bool:
-    """Whether tiles of fewer rows are the others, told so: where the rows behind the last one are in a panel, too."""
-    if plan.numbers.in_matrices:
-        return True
-    is_worth_it = 0 < -plan.row_run % plan.rows <= VARIANT * plan.row_run and plan.unit_depth >= _MASKED_TILE
-    return _has_panel(plan) and is_worth_it
+def fills_rows(plan: DotPlan, layout: DotLayout) -> bool:
+    """Whether tiles of fewer rows are the others: the rows behind the last one are in a panel, too."""
+    return shortens_tiles(plan, layout) or (layout.has_room and _has_whole_rows(plan))
+
+
+def fills_columns(plan: DotPlan, layout: DotLayout) -> bool:
+    """Whether tiles of fewer columns are the others, which store what is behind the last column, too."""
+    return layout.has_room and _has_whole_columns(plan)
+
+
+def shortens_tiles(plan: DotPlan, layout: DotLayout) -> bool:
+    """Whether tiles of fewer rows are the others, told so, as there is no room for the sums of more."""
+    is_told = not layout.has_room and plan.unit_depth >= _MASKED_TILE
+    return plan.numbers.in_matrices or (is_told and _has_whole_rows(plan))
+
+
+def _has_whole_rows(plan: DotPlan) -> bool:
+    """Whether rows behind the last one may be summed: they are in a panel, too, and few."""
+    return _has_panel(plan) and 0 < -plan.row_run % plan.rows <= VARIANT * plan.row_run
 
 
 def _has_panel(plan: DotPlan) -> bool:
-    """Whether tiles read their rows, and those behind the last one, in a panel, and store sums as they are."""
+    """Whether tiles read their rows, and those behind the last one, in a panel."""
     is_panel = plan.packs_lhs and (plan.numbers.word > 1 or not plan.view.lhs.is_computed_in_rows)
-    return plan.form is Form.COLUMNS and plan.view.seen is None and is_panel
+    return is_panel and _is_in_panels(plan)
+
+
+def _has_whole_columns(plan: DotPlan) -> bool:
+    """Whether columns behind the last one may be summed: they are in a panel, too, and few more vectors."""
+    has_few = has_few_columns_behind(plan.view.n, plan.columns, plan.lanes)
+    return plan.packs_rhs and _is_in_panels(plan) and has_few
+
+
+def _is_in_panels(plan: DotPlan) -> bool:
+    return plan.form in (Form.COLUMNS, Form.ROWS) and not plan.numbers.in_matrices
 
 
 def arguments_of(

@@ -96,7 +96,8 @@ class DotPlan:
         cycles: Vector multiply-adds that the whole takes, about.
         rows_outside: Whether a tile of rows meets all columns of a piece before the next one does; else the reverse.
         walks_columns: Whether a tile goes through all columns of a piece, panels of `columns` one after the other.
-        overlaps: Whether the last tile of rows of a piece begins in the one before where there are too few rows.
+        overlaps: Whether the last tile of rows of a piece begins in the one before where there are too few rows: sums
+            are stored twice, other results are not.
         flipped: Whether the view is that of a single column as a row.
         streams: Rows of the right operand that are read side by side with form STREAM.
         rhs_is_far: Whether tiles read a few columns of many rows of a right operand that comes from far away.
@@ -238,7 +239,7 @@ def plan_dot(
     Args:
         dot: The product.
         target: The machine.
-        may_overlap: Whether sums may be stored twice.
+        may_overlap: Whether results are sums as they are, which may be stored twice.
         computing: Cycles to compute a vector of each operand; 0 for one in memory.
         in_blocks: Whether blocks of rows of the left operand follow one another that the second cache holds.
         view: Where its operands and results lie, if that is not for the dot to say.
@@ -296,7 +297,7 @@ def _plan(view: DotView, numbers: Numbers, target: TargetInfo, may_overlap: bool
     if view.k >= 2 * lanes and min(view.m, view.n) <= lanes and not view.rhs.panel and not turned:
         from xlalite.backends.codegen.kernels.dot.inner_plan import inner_plans  # of products with few columns or rows
 
-        plans += inner_plans(view, numbers, lanes, target, may_overlap=may_overlap)
+        plans += inner_plans(view, numbers, lanes, target)
     # Only the first form can take the depth piece by piece.
     fitting = (p for p in plans if p.form is Form.COLUMNS or p.packed_elements <= MAX_PACKED_ELEMENTS)
     return min(fitting, key=lambda plan: plan.cycles)
@@ -373,11 +374,14 @@ def outer_plans(
     if form is Form.ROWS or view.lhs.looked_up or view.rhs.looked_up:
         whole = whole or max(view.k, 1)
     depth = whole or depth_where_it_lies(view, limit)
+    has_room = form is Form.ROWS or not (may_overlap and numbers.stores_sums)
     is_read = depth > 0 and reads_lhs(view, numbers, lanes, target, depth)
     if is_read:
-        plan = _outer_plan(form, view, numbers, lanes, target, depth, packs_lhs=False, may_overlap=may_overlap)
+        # What is added to sums of earlier terms is not added twice.
+        sizes = form, view, numbers, lanes, target, depth
+        plan = _outer_plan(*sizes, packs_lhs=False, may_overlap=depth >= view.k, has_room=has_room)
         if plan.overlaps and (view.m - 1) % plan.unit_rows + 1 < plan.rows:
-            plan = _outer_plan(form, view, numbers, lanes, target, depth, packs_lhs=False)
+            plan = _outer_plan(*sizes, packs_lhs=False, has_room=has_room)
         yield plan
     outer, walk = view.lhs.outer, view.lhs.depth
     if view.lhs.looked_up:
@@ -385,7 +389,8 @@ def outer_plans(
     if not is_read or not outer.is_single or walk.run < min(depth, LEAST_RUN) or outer.stride == 1 != walk.stride:
         depth = whole or packed_depth(view, numbers, lanes, target, limit)
         shares_steps = may_overlap and depth < view.k and numbers.stores_sums
-        yield _outer_plan(form, view, numbers, lanes, target, depth, packs_lhs=True, shares_steps=shares_steps)
+        sizes = form, view, numbers, lanes, target, depth
+        yield _outer_plan(*sizes, packs_lhs=True, shares_steps=shares_steps, has_room=has_room)
 
 
 def _outer_plan(
@@ -399,16 +404,13 @@ def _outer_plan(
     packs_lhs: bool,
     may_overlap: bool = False,
     shares_steps: bool = False,
+    has_room: bool = False,
 ) -> DotPlan:
-    # What is added to sums of earlier terms is not added twice.
-    may_overlap = may_overlap and depth >= view.k
     row_run = view.m if packs_lhs else view.lhs.outer.run
     restarts = 0 if packs_lhs or view.lhs.looked_up or view.lhs.depth.run >= depth else view.k // view.lhs.depth.run
-    tilings = outer_tilings(
-        form, view, lanes, target, row_run, restarts, depth, packs_lhs=packs_lhs, may_overlap=may_overlap
-    )
-    best = best_tiling(tilings)
     lhs, rhs = packs_lhs, packs_rhs(view, numbers, lanes, target, depth)
+    sizes, fills = (view, lanes, target, row_run, restarts, depth), rhs and has_room
+    best = best_tiling(outer_tilings(form, *sizes, packs_lhs=lhs, may_overlap=may_overlap, fills_columns=fills))
     direct_lhs, direct_rhs = numbers.is_direct(numbers.lhs), numbers.is_direct(numbers.rhs)
     packing = OperandCycles(
         operand_cycles(view.lhs, view.m, view.k, lanes, is_direct=direct_lhs, turns=view.lhs.is_computed_in_rows)
@@ -480,7 +482,7 @@ def finished_plan(
         row_run,
         (cycles - shared) * products,
         walks_columns=walks,
-        overlaps=tiling.overlaps,
+        overlaps=tiling.overlaps and not packing.lhs,
         shares_packed=again + shared * (across > 1) > PACKED_AGAIN * tiling.cycles,
         keeps_sums=walks and parts == 1 and unit_depth < view.k,
     )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from xlalite.backends.codegen.kernels.dot.finish import Area
 from xlalite.backends.codegen.kernels.dot.layout import DotLayout
 from xlalite.backends.codegen.kernels.dot.plan import DotPlan
-from xlalite.backends.codegen.kernels.scalars import Scalar
+from xlalite.backends.codegen.kernels.dot.tilings import Form
+from xlalite.backends.codegen.kernels.scalars import Scalar, Scalars
 from xlalite.backends.codegen.llvm import Value
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
@@ -43,11 +46,13 @@ class TileArea:
         area: What it computes, counted from the first row and column of the piece.
         start: First term.
         depth: Number of terms.
+        behind: Rows of the area whose results the tile before has given, if it gives others than sums.
     """
 
     area: Area
     start: Scalar
     depth: Scalar
+    behind: Scalar
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +74,15 @@ class Product:
     layout: DotLayout
     stores_result: bool
     slot_bytes: int
+
+
+def own_part(
+    math: Scalars, plan: DotPlan, layout: DotLayout, tile: TileArea, results: Area, sums: Value
+) -> tuple[Area, Value]:
+    """Of the results of a tile and of its sums, those that the tile before has not given."""
+    if not plan.overlaps:
+        return results, sums
+    row, height = math.add(results.row, tile.behind), math.subtract(results.height, tile.behind)
+    line = 1 if plan.form is Form.ROWS else layout.sums_line
+    sums = math.address(plan.numbers.kept, sums, math.multiply(tile.behind, line))
+    return replace(results, row=row, height=height), sums

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from xlalite.backends.codegen.kernels.dot.driver_part import DriverPart
 from xlalite.backends.codegen.kernels.dot.layout import (
     DotLayout,
+    fills_columns,
+    fills_rows,
     narrows_tiles,
-    shortens_tiles,
     tile_of,
     widened_tile_of,
 )
@@ -47,7 +48,7 @@ class TileChoice(DriverPart):
             return self._of(plan.rows, plan.columns, is_exact)
 
         def of_columns(columns: int) -> Value:
-            if shortens_tiles(plan):
+            if fills_rows(plan, self.layout):
                 return self._of(plan.rows, columns, is_exact)
             rest = plan.row_run % plan.rows
             function = self._choice(height, plan.rows, rest, lambda rows: self._of(rows, columns, is_exact))
@@ -57,8 +58,12 @@ class TileChoice(DriverPart):
             packing = self._choice(height, plan.rows, rest * begins_short, lambda rows: self._packing(rows, columns))
             return self.fb.select(packs_panel, packing, function)
 
-        rest = _rest_columns(plan)
-        return of_columns(rest) if _has_one_width(plan) else self._choice(width, plan.columns, rest, of_columns)
+        rest = _rest_columns(plan, self.layout)
+        return (
+            of_columns(rest)
+            if _has_one_width(plan, self.layout)
+            else self._choice(width, plan.columns, rest, of_columns)
+        )
 
     def _choice(self, size: Scalar, whole: int, rest: int, option: Callable[[int], Value]) -> Value:
         if isinstance(size, int) or not rest:
@@ -80,14 +85,17 @@ class TileChoice(DriverPart):
 
 def first_tile(plan: DotPlan, layout: DotLayout) -> Tile:
     """The tile of most rows and columns."""
-    return tile_of(plan, layout, plan.rows, _rest_columns(plan) if _has_one_width(plan) else plan.columns)
+    return tile_of(
+        plan, layout, plan.rows, _rest_columns(plan, layout) if _has_one_width(plan, layout) else plan.columns
+    )
 
 
-def _rest_columns(plan: DotPlan) -> int:
+def _rest_columns(plan: DotPlan, layout: DotLayout) -> int:
     """Columns of the last tile, if there are fewer; else 0."""
-    return 0 if plan.overlaps_columns or plan.walks_columns else plan.column_run % plan.columns
+    is_whole = plan.overlaps_columns or plan.walks_columns or fills_columns(plan, layout)
+    return 0 if is_whole else plan.column_run % plan.columns
 
 
-def _has_one_width(plan: DotPlan) -> bool:
+def _has_one_width(plan: DotPlan, layout: DotLayout) -> bool:
     """Whether a tile that is told its width is the last one and all others."""
-    return _rest_columns(plan) > 0 and narrows_tiles(plan)
+    return _rest_columns(plan, layout) > 0 and narrows_tiles(plan)

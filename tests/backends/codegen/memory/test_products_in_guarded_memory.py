@@ -312,6 +312,20 @@ def overlapping_tiles() -> Iterator[str]:
         for contracted, lhs in ((1, f"{t}[{m},19]"), (0, f"{t}[19,{m}]")):
             attributes = f"lhs_contracting_dims={{{contracted}}}, rhs_contracting_dims={{0}}"
             yield program(f"{t}[{m},{n}] dot(p0, p1), {attributes}", lhs, f"{t}[19,{n}]")
+            dot = f"d = {t}[{m},{n}] dot(p0, p1), {attributes}"
+            yield program(f"{t}[{m},{n}] add(d, p2)", lhs, f"{t}[19,{n}]", f"{t}[{m},{n}]", lines=[dot])
+
+
+def whole_tiles() -> Iterator[str]:
+    """Products whose last tiles sum rows and columns that there are not, for which there is room."""
+    for t, n in itertools.product(("bf16", "f16", "s8"), (65, 1000, 1021)):
+        sums, attributes = "s32" if t == "s8" else t, "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+        dot = f"d = {sums}[64,{n}] dot(p0, p1), {attributes}"
+        yield program(f"f32[64,{n}] convert(d)", f"{t}[64,70]", f"{t}[70,{n}]", lines=[dot])
+
+
+def test_whole_tiles_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, product_isa: str) -> None:
+    run_guarded([make_kernel(text, whole=True) for text in whole_tiles()], isa=product_isa, optimize=True)
 
 
 def test_overlapping_tiles_stay_in_their_arrays(run_guarded: Any, make_kernel: Any, product_isa: str) -> None:

@@ -147,7 +147,7 @@ def test_kept_modules_are_asked_for_once_and_not_compiled():
     assert not early.begun
 
 
-def test_a_kernel_that_is_all_of_a_program_is_offered_and_not_kept(monkeypatch):
+def test_a_short_kernel_that_is_all_of_a_program_is_offered_and_not_kept(monkeypatch):
     offered, keeper = [], Keeper()
     monkeypatch.setattr(Compilation, "_keeper", lambda self: keeper)
     offer = NativeCompiler.offer
@@ -163,6 +163,24 @@ def test_a_kernel_that_is_all_of_a_program_is_offered_and_not_kept(monkeypatch):
     compare = "lt { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT r = pred[] compare(a, b), direction=LT }\n"
     compiled(xl.hlo.parse(text.replace("ENTRY", compare + "ENTRY") + both))
     assert keeper.kept
+
+
+def test_a_long_kernel_that_is_all_of_a_program_is_kept(monkeypatch):
+    keeper = Keeper()
+    monkeypatch.setattr(Compilation, "_keeper", lambda self: keeper)
+    text = """HloModule m
+ENTRY e {
+  x = f32[2,30,30,64] parameter(0)
+  k = f32[3,3,1,64] parameter(1)
+  ROOT y = f32[2,30,30,64] convolution(x, k), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f,
+    feature_group_count=64
+}
+"""
+    compiled(xl.hlo.parse(text))
+    assert len(keeper.kept) == 1
+    compiled(xl.hlo.parse(text.replace("y =", "z =")))
+    assert len(keeper.kept) == 1
+    assert len(keeper.asked) == 2
 
 
 def deep(count, seed=0):

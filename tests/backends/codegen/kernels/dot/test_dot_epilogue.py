@@ -128,7 +128,7 @@ ENTRY main {
     check(text, rng, ["dot"])
 
 
-@pytest.mark.parametrize(("m", "n", "k"), [(300, 10, 100), (64, 64, 64), (90, 70, 2500)])
+@pytest.mark.parametrize(("m", "n", "k"), [(300, 10, 100), (64, 64, 64), (90, 70, 2500), (500, 300, 100)])
 def test_an_update_after_a_product_is_in_place(m: int, n: int, k: int, rng: np.random.Generator) -> None:
     text = f"""HloModule update, input_output_alias={{ {{}}: (2, {{}}, must-alias) }}
 ENTRY main {{
@@ -210,11 +210,28 @@ ENTRY main {
     check(text, rng, ["dot", "dot"])
 
 
-def test_an_epilogue_does_not_depend_on_the_threads(rng: np.random.Generator) -> None:
-    text = layer(200, 150, 1200, "d, spread")
+@pytest.mark.parametrize(("m", "n", "k"), [(200, 150, 1200), (500, 1000, 300), (777, 63, 500)])
+def test_an_epilogue_does_not_depend_on_the_threads(m: int, n: int, k: int, rng: np.random.Generator) -> None:
+    text = layer(m, n, k, "d, spread")
     arrays = [rng.standard_normal(p.shape.dims).astype(np.float32) for p in parse(text).entry_computation.parameters]
-    one, two = (compile_text(text, threads)(*arrays) for threads in (1, 2))
-    np.testing.assert_array_equal(one.view(np.uint32), two.view(np.uint32))
+    one, *others = (compile_text(text, threads)(*arrays).view(np.uint32) for threads in (1, 2, 5))
+    for other in others:
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(500, 300, 100), (59, 512, 512)])
+def test_an_update_in_place_where_tiles_overlap_is_done_once(m: int, n: int, k: int, rng: np.random.Generator) -> None:
+    text = f"""HloModule update, input_output_alias={{ {{}}: (2, {{}}, must-alias) }}
+ENTRY main {{
+  x = f32[{m},{k}] parameter(0)
+  g = f32[{k},{n}] parameter(1)
+  w = f32[{m},{n}] parameter(2)
+  d = f32[{m},{n}] dot(x, g), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+  ROOT after = f32[{m},{n}] subtract(w, d)
+}}"""
+    x, g, w = (rng.standard_normal(shape).astype(np.float32) for shape in ((m, k), (k, n), (m, n)))
+    wanted = w.astype(np.float64) - x.astype(np.float64) @ g.astype(np.float64)
+    np.testing.assert_allclose(compile_text(text, donate_arguments=True)(x, g, w), wanted, rtol=1e-4, atol=1e-3)
 
 
 def test_the_last_part_of_a_long_sum_computes_what_follows(rng: np.random.Generator) -> None:

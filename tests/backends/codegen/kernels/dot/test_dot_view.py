@@ -237,10 +237,11 @@ def test_the_last_tile_of_many_rows_begins_in_the_one_before() -> None:
         plan = plan_dot(plain(m, 512, 512), WIDE, may_overlap=True)
         assert plan.overlaps
         assert (m - 1) % plan.unit_rows + 1 >= plan.rows
-        assert not plan_dot(plain(m, 512, 512), WIDE).overlaps
+        assert plan_dot(plain(m, 512, 512), WIDE).overlaps  # where others follow, too
     assert not plan_dot(plain(504, 512, 512), WIDE, may_overlap=True).overlaps  # there is no rest
     assert not plan_dot(plain(29, 512, 512), WIDE, may_overlap=True).overlaps  # too much twice
     assert not plan_dot(plain(512, 512, 4096), WIDE, may_overlap=True).overlaps  # sums are added to others
+    assert not plan_dot(plain(512, 512, 512, lhs_dim=0), WIDE, may_overlap=True).overlaps  # rows are packed
 
 
 def test_rows_that_lie_far_away_meet_all_columns_of_a_piece() -> None:
@@ -249,7 +250,7 @@ def test_rows_that_lie_far_away_meet_all_columns_of_a_piece() -> None:
 
 
 def test_columns_that_come_from_far_away_have_high_tiles() -> None:
-    assert plan_dot(plain(1024, 768, 128), WIDE).rows == plan_dot(plain(32, 768, 768), WIDE).rows == 8
+    assert (plan_dot(plain(1024, 768, 128), WIDE).rows, plan_dot(plain(32, 768, 768), WIDE).rows) == (9, 8)
     assert plan_dot(plain(1024, 768, 768), WIDE).rows == 12
 
 
@@ -302,7 +303,7 @@ def test_few_rows_read_the_right_operand_where_it_is_fetched_ahead() -> None:
 
 def test_tiles_have_three_vectors_where_these_stay_near_and_leave_no_rest() -> None:
     plan = plan_dot(plain(784, 48, 128), WIDE)
-    assert (plan.rows, plan.columns) == (8, 48)
+    assert (plan.rows, plan.columns) == (9, 48)
     for n, k in ((48, 256), (96, 128)):  # deep panels, and columns that two vectors divide
         assert plan_dot(plain(784, n, k), WIDE).columns == 32
 
@@ -544,7 +545,7 @@ def test_images_behind_the_second_cache_are_fetched_once(apart: int, form: Form)
     machine, size = replace(WIDE, cache_bytes=(48 << 10, 2 << 20, 32 << 20)), 33 + 2 * apart
     dims = f"f32[1,256,{size},{size}]", "f32[256,256,3,3]", "f32[1,256,33,33]"
     attributes = f"window={{size=3x3 rhs_dilate={apart}x{apart}}}, dim_labels=bf01_oi01->bf01"
-    plan = plan_dot(convolution_of(*dims, attributes), machine)
+    plan = plan_dot(convolution_of(*dims, attributes), machine, may_overlap=True)
     assert plan.form is form
     assert plan.packs_rhs
 

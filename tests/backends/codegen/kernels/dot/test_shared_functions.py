@@ -40,6 +40,19 @@ def test_products_of_all_sizes_share_functions(dtype: str, depth: int) -> None:
     assert shared_modules(product(524, depth, 1024, dtype)) == first
 
 
+@pytest.mark.parametrize("dtype", ["bf16", "f16"])
+def test_sums_in_memory_of_their_own_need_no_tiles_of_fewer_rows_or_columns(dtype: str) -> None:
+    target = TargetInfo.host()
+
+    def tiles(m: int, n: int) -> int:
+        return sum(' @"dot_tile' in module for module in shared_modules(product(m, 256, n, dtype)))
+
+    if target.vector_bits == 512:
+        assert tiles(512, 512) == tiles(504, 512) == tiles(504, 1024) == tiles(504, 1000) == tiles(256, 1000)
+        assert tiles(504, 528) > tiles(504, 512)  # too many columns would be summed for nothing
+        assert tiles(100, 512) > tiles(504, 512)  # or rows
+
+
 def test_other_types_and_remainders_have_functions_of_their_own() -> None:
     first = shared_modules(product(512, 512, 512))
     assert not first & shared_modules(product(512, 512, 512, "f64"))
