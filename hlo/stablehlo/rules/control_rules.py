@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from xlalite.hlo.building.builder import Handle
+from xlalite.hlo.building.sparse import csr_product
 from xlalite.hlo.ops.control_flow import CallAttrs
 from xlalite.hlo.ops.custom import ApiVersion, CustomCallAttrs
 from xlalite.hlo.ops.host_transfer import ChannelAttrs, InfeedAttrs, OutfeedAttrs
@@ -149,9 +150,19 @@ def _order(context: OperationContext) -> tuple[Handle, ...]:
     return ()
 
 
+def _sparse_product(context: OperationContext) -> tuple[Handle, ...]:
+    """The product of a matrix of compressed rows with a dense matrix or a vector."""
+    data, starts, columns, dense = context.take(4)
+    has_ranks = [len(each.dims) for each in (data, starts, columns)] == [1, 1, 1] and len(dense.dims) in (1, 2)
+    if not has_ranks or data.dims != columns.dims or not starts.dims[0] or starts.dtype is not columns.dtype:
+        raise context.error("expected data[entries], starts[rows + 1], columns[entries] and a matrix or a vector")
+    return (csr_product(data, starts, columns, dense),)
+
+
 _CALLS: dict[str, Callable[[OperationContext], tuple[Handle, ...]]] = {
     "ApproxTopK": _approximate_top_k,
     "control_dep": _order,
+    "cpu_csr_sparse_dense_ffi": _sparse_product,
 }
 """Custom calls that are something else in HLO."""
 

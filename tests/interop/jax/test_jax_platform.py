@@ -150,6 +150,9 @@ def test_rules_for_processors_that_are_registered_late_serve_too() -> None:
     matrix = np.eye(4, dtype=np.float32) * 2 + np.eye(4, k=1, dtype=np.float32)
     rows = sparse.BCSR.fromdense(jnp.asarray(matrix))
     near(spsolve(rows.data, rows.indices, rows.indptr, jnp.ones(4)), np.linalg.solve(matrix, np.ones(4)))
+    near(rows @ jnp.eye(4), matrix)
+    far = sparse.BCSR((rows.data, rows.indices + 1000000, rows.indptr), shape=rows.shape)
+    near(far @ jnp.eye(4), 0 * matrix)
     """)
 
 

@@ -106,7 +106,7 @@ class Balance:
                     line.write(scalars, (Affine(row),), number)
 
     def scale(self, low: Value, high: Value) -> None:
-        """Scales the rows and columns [low, high) until none gains, and brings those that are much longer before others."""
+        """Scales the rows and columns [low, high) until none gains; those that are much longer come first."""
         fb = self.fb
         with fb.while_loop((fb.constant(I64, 0), fb.constant(I1, 1))) as rounds:
             number, has_changed = rounds.values
