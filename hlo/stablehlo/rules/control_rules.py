@@ -281,7 +281,26 @@ def _recv(context: OperationContext) -> tuple[Handle, ...]:
     return (*((received,) if len(data) == 1 else elements(received)), done)
 
 
+def _async_start(context: OperationContext) -> Handle:
+    """A tuple of what the region gives: it is done when it has started."""
+    region = context.region(0, 1)
+    _argument_names(context, region, tuple(operand.shape for operand in context.operands))
+    result = context.builder.op(
+        "call", context.operands, CallAttrs(), (context.lowering.element_function(region, "async_computation"),)
+    )
+    return result if len(region.returned) > 1 else context.builder.tuple((result,))
+
+
+def _async_done(context: OperationContext) -> tuple[Handle, ...]:
+    (started,) = context.take(1)
+    if not started.shape.is_tuple:
+        raise context.error(f"expected what async_start gives, found {started.shape.text()}")
+    return elements(started)
+
+
 RULES: dict[str, ImportRule] = {
+    "async_start": _async_start,
+    "async_done": _async_done,
     "while": _while,
     "if": _branches,
     "case": _branches,

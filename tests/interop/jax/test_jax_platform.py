@@ -168,6 +168,9 @@ def test_several_devices_exchange() -> None:
     mesh = Mesh(np.array(jax.devices()), "x")
     split = jax.device_put(x, NamedSharding(mesh, P("x")))
     refused(lambda: jax.jit(lambda v: v.sum(0))(split), "xlalite does not partition programs over devices")
+    if start := getattr(jax._src.lax.parallel, "psum_start", None):
+        total = jax.shard_map(lambda v: start(v, "x").done(), mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+        near(jax.jit(total)(split), x.sum(0) * jnp.ones((3, 1)))
     """,
         XLA_FLAGS="--xla_force_host_platform_device_count=3",
     )
