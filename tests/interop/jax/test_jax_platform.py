@@ -143,6 +143,36 @@ def test_python_functions_are_called_in_order_and_their_errors_arrive() -> None:
     assert printed.split("\n")[:3] == ["first 1.0", "second 2.0", "third 3.0"]
 
 
+@pytest.mark.parametrize("name", ["xlalite", "cpu"])
+def test_python_functions_write_into_results(name: str) -> None:
+    run(
+        """
+    import pytest
+    buffer_callback = pytest.importorskip("jax.experimental.buffer_callback").buffer_callback
+    def both(context, out, x, *, scale):
+        assert x.shape == out[0].shape == (3,) and x.dtype == np.float32 and out[1].writeable and not x.writeable
+        refused(lambda: context.stream, "GPU context")
+        np.asarray(out[0])[...] = np.asarray(x) * np.asarray(scale)
+        np.from_dlpack(out[1])[...] = np.from_dlpack(x).sum()
+    shapes = jax.ShapeDtypeStruct((3,), np.float32), jax.ShapeDtypeStruct((), np.float32)
+    scaled = buffer_callback(both, shapes, vmap_method="sequential")
+    x = jnp.arange(6.0).reshape(2, 3)
+    for found, wanted in zip(jax.jit(jax.vmap(lambda v: scaled(v + 1, scale=jnp.float32(2))))(x),
+                             (2 * (x + 1), (x + 1).sum(1))):
+        near(found, wanted)
+    def add(context, out, x, y):
+        assert np.shares_memory(np.asarray(out), np.asarray(x))
+        np.asarray(out)[...] += np.asarray(y)
+    added = jax.jit(buffer_callback(add, jax.ShapeDtypeStruct((2, 3), np.float32), input_output_aliases={0: 0}))
+    near(added(x, x + 1), 2 * x + 1)
+    near(x, np.arange(6.0).reshape(2, 3))
+    def wrong(context, out): return 1
+    refused(buffer_callback(wrong, shapes), "must not return any values")
+    """,
+        XLALITE_JAX_PLATFORM_NAME=name,
+    )
+
+
 def test_rules_for_processors_that_are_registered_late_serve_too() -> None:
     run("""
     from jax.experimental import sparse

@@ -101,9 +101,9 @@ class Balance:
                 for (panel, at), number in zip(reversed(places), numbers, strict=True):
                     panel.write(scalars, (Affine(row), Affine(at)), number)
             for line in (self.order, self.scales, self.lengths):
-                held = [line.read(scalars, (Affine(row),)) for row in both]
-                for row, number in zip(reversed(both), held, strict=True):
-                    line.write(scalars, (Affine(row),), number)
+                one_number, other_number = (line.read(scalars, (Affine(row),)) for row in both)
+                line.write(scalars, (Affine(one),), other_number)
+                line.write(scalars, (Affine(other),), one_number)
 
     def scale(self, low: Value, high: Value) -> None:
         """Scales the rows and columns [low, high) until none gains; those that are much longer come first."""
