@@ -150,6 +150,11 @@ def _order(context: OperationContext) -> tuple[Handle, ...]:
     return ()
 
 
+def _same(context: OperationContext) -> tuple[Handle, ...]:
+    """What only says where or how a value lies in memory, which is all alike."""
+    return context.take(1)
+
+
 def _sparse_product(context: OperationContext) -> tuple[Handle, ...]:
     """The product of a matrix of compressed rows with a dense matrix or a vector."""
     data, starts, columns, dense = context.take(4)
@@ -163,6 +168,7 @@ _CALLS: dict[str, Callable[[OperationContext], tuple[Handle, ...]]] = {
     "ApproxTopK": _approximate_top_k,
     "control_dep": _order,
     "cpu_csr_sparse_dense_ffi": _sparse_product,
+    **dict.fromkeys(("annotate_device_placement", "LayoutConstraint", "MoveToDevice", "MoveToHost"), _same),
 }
 """Custom calls that are something else in HLO."""
 

@@ -143,6 +143,41 @@ def test_python_functions_are_called_in_order_and_their_errors_arrive() -> None:
     assert printed.split("\n")[:3] == ["first 1.0", "second 2.0", "third 3.0"]
 
 
+def test_arrays_lie_in_the_memories_that_are_asked_for() -> None:
+    run(
+        """
+    from jax.sharding import SingleDeviceSharding
+    first, last = jax.devices()
+    kinds = ["device", "pinned_host", "unpinned_host"]
+    assert [each.kind for each in last.addressable_memories()] == kinds and last.default_memory().kind == "device"
+    x = jnp.arange(4.0)
+    def kind(array):
+        return array.sharding.memory_kind, array.devices()
+    for device in (first, last):
+        for name in kinds:
+            there = SingleDeviceSharding(device, memory_kind=name)
+            moved = jax.device_put(x, there)
+            assert kind(moved) == kind(jax.device_put(np.arange(4.0).reshape(2, 2).T, there)) == (name, {device})
+            back = jax.device_put(moved, SingleDeviceSharding(first))
+            assert kind(back) == ("device", {first})
+            near(back, x)
+            near(moved, x)
+            given = jax.device_put(x, device)
+            call = jax.jit(lambda v: (v + 1, v * 2), out_shardings=(there, SingleDeviceSharding(device)))
+            one, two = call(given)
+            assert kind(one) == (name, {device}) and kind(two) == ("device", {device})
+            near(one, x + 1)
+            assert "custom-call" not in call.lower(given).compile().as_text()
+        there = SingleDeviceSharding(device, memory_kind="pinned_host")
+        moved = jax.device_put(x, there)
+        assert kind(jax.jit(lambda v: v + 1)(moved)) == ("pinned_host", {device})
+        inside = jax.jit(lambda v: jax.device_put(v, SingleDeviceSharding(device)) + 1)(moved)
+        assert kind(inside) == ("device", {device})
+    """,
+        XLA_FLAGS="--xla_force_host_platform_device_count=2",
+    )
+
+
 @pytest.mark.parametrize("name", ["xlalite", "cpu"])
 def test_python_functions_write_into_results(name: str) -> None:
     run(

@@ -16,7 +16,7 @@ from xlalite.backends.cpu.native.pjrt.records import Buffer
 from xlalite.interop.jax.answers import Refusal
 from xlalite.interop.jax.buffers import array_of, held, new_buffer, numbers_at
 from xlalite.interop.jax.executables import LoadedProgram, program_at
-from xlalite.interop.jax.platform import pointer_array
+from xlalite.interop.jax.platform import platform, pointer_array
 
 _POINTER = ctypes.sizeof(ctypes.c_void_p)
 
@@ -73,13 +73,14 @@ def _new_results(
 ) -> list[int]:
     """Buffers for the results of a device; where an argument is donated, with its elements."""
     sources, results = {target: source for source, target in program.call.signature.donations}, list[int]()
-    for target, (shape, kind) in enumerate(zip(program.outputs, program.types, strict=True)):
+    described = zip(program.outputs, program.types, program.memory_kinds, strict=True)
+    for target, (shape, kind, memory_kind) in enumerate(described):
         source, block = sources.get(target), None
         if source is not None:
             block = native().donate(row[source], source in kept)
             if block is None:
                 raise MemoryError(f"{program.name}: there is no memory for a copy of argument {source}")
-        results.append(new_buffer(shape.dims, kind, number, block))
+        results.append(new_buffer(shape.dims, kind, platform().memories[number][memory_kind], block))
         undo.callback(native().drop_buffer, results[-1])
     return results
 

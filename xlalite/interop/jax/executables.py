@@ -39,7 +39,7 @@ from xlalite.interop.jax.answers import (
 )
 from xlalite.interop.jax.entry import program_of_one_device, tokens_as_arrays
 from xlalite.interop.jax.messages import ProgramOptions, module_with_config, read_options
-from xlalite.interop.jax.platform import MEMORY_KIND, platform, pointer_array
+from xlalite.interop.jax.platform import MEMORY_KINDS, platform, pointer_array
 from xlalite.interop.jax.registry import function
 from xlalite.interop.jax.shardings import put_shardings
 
@@ -69,8 +69,8 @@ class LoadedProgram:
         self.fingerprint = hashlib.blake2b(code + raw_options, digest_size=16).hexdigest()
         self.outputs = self.call.signature.outputs
         self.types = [ELEMENT_TYPES.index(shape.dtype.value) for shape in self.outputs]
+        self.memory_kinds = _memory_kinds(code, len(self.outputs))
         self._kept: list[object] = []
-        device = options.device_numbers[0]
         devices = [platform().devices[number] for number in options.device_numbers]
         self.device_list = pointer_array(devices)
         self.record = Loaded(
@@ -82,8 +82,6 @@ class LoadedProgram:
             specs=self._specs(),
             input_bytes=self._keep(_numbers([shape.size_bytes for shape in self.call.signature.inputs])),
             is_donated=self._donated(),
-            device=platform().devices[device],
-            memory=platform().memories[device],
         )
         self.address = ctypes.addressof(self.record)
 
@@ -95,9 +93,9 @@ class LoadedProgram:
     @functools.cached_property
     def output_kinds(self) -> tuple[ctypes.Array[Any], ctypes.Array[Any], ctypes.Array[Any]]:
         """Types of elements, kinds of memory and the lengths of their names, for each result."""
-        kind, count = ctypes.addressof(lasting_text(MEMORY_KIND.decode())), len(self.outputs)
-        types = (ctypes.c_int32 * max(1, count))(*self.types)
-        return types, pointer_array([kind] * count), _numbers([len(MEMORY_KIND)] * count)
+        kinds = [ctypes.addressof(lasting_text(kind)) for kind in self.memory_kinds]
+        types = (ctypes.c_int32 * max(1, len(kinds)))(*self.types)
+        return types, pointer_array(kinds), _numbers(list(map(len, self.memory_kinds)))
 
     @functools.cached_property
     def output_sizes(self) -> tuple[ctypes.Array[Any], ctypes.Array[Any]]:
@@ -136,9 +134,10 @@ class LoadedProgram:
     def _specs(self) -> int:
         sources = {target: source for source, target in self.call.signature.donations}
         specs = (OutputSpec * max(1, len(self.outputs)))()
+        memories = platform().memories[self.options.device_numbers[0]]
         for number, (shape, kind) in enumerate(zip(self.outputs, self.types, strict=True)):
-            dims = self._keep((ctypes.c_int64 * max(1, shape.rank))(*shape.dims))
-            specs[number] = OutputSpec(kind, sources.get(number, -1), shape.size_bytes, shape.rank, dims)
+            dims, memory = self._keep(_numbers(shape.dims)), memories[self.memory_kinds[number]]
+            specs[number] = OutputSpec(kind, sources.get(number, -1), shape.size_bytes, shape.rank, dims, memory)
         return self._keep(specs)
 
     def _donated(self) -> int | None:
@@ -184,6 +183,18 @@ def _module(code: bytes, options: ProgramOptions) -> HloModule:
     replicas, partitions = options.replica_count, options.num_partitions
     module.config = replace(module.config, replica_count=replicas, num_partitions=partitions)
     return module
+
+
+def _memory_kinds(code: bytes, count: int) -> list[str]:
+    """In which memory each result of a program is to be; most programs name none, and are not read for that."""
+    if b"mhlo.memory_kind" not in code:
+        return [MEMORY_KINDS[0]] * count
+    named = read_bytecode(code, DEFAULT_LIMITS)[0].functions["main"].result_attributes
+    wanted = [str(each.get("mhlo.memory_kind", MEMORY_KINDS[0])) for each in named]
+    unknown = [kind for kind in wanted if kind not in MEMORY_KINDS]
+    if unknown:
+        raise Refusal(ErrorCode.INVALID_ARGUMENT, f"there is no memory of the kind {unknown[0]!r}")
+    return wanted
 
 
 _programs: dict[int, LoadedProgram] = {}
@@ -305,7 +316,7 @@ def _code_size(arguments: Any) -> None:
 
 
 @function("Executable_OutputMemoryKinds")
-def _memory_kinds(arguments: Any) -> None:
+def _output_memory_kinds(arguments: Any) -> None:
     program = _program(arguments)
     _, kinds, lengths = program.output_kinds
     arguments.num_outputs = len(program.outputs)
