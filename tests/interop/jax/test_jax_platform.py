@@ -385,6 +385,21 @@ def test_arguments_that_a_program_does_not_expect_are_refused() -> None:
     """)
 
 
+def test_layouts_other_than_row_major_are_refused() -> None:
+    run("""
+    from jax.experimental.layout import Format, Layout
+    from jax.sharding import SingleDeviceSharding
+    place, x = SingleDeviceSharding(jax.devices()[0]), jnp.ones((2, 3))
+    rows, columns = (Format(Layout(order), place) for order in ((0, 1), (1, 0)))
+    near(jax.jit(lambda v: v + 1, in_shardings=rows, out_shardings=rows)(x), 2 * np.ones((2, 3)))
+    automatic = Format(Layout.AUTO, place)
+    near(jax.jit(lambda v: v + 1, out_shardings=automatic).lower(x).compile()(x), 2 * np.ones((2, 3)))
+    for call, what in ((lambda: jax.device_put(x, columns), "result 0 in the layout {0,1}"),
+                       (lambda: jax.jit(lambda v: v + 1, in_shardings=columns)(x), "argument 0 in the layout {0,1}")):
+        refused(call, "xlalite keeps arrays in row-major order, and this asks for " + what)
+    """)
+
+
 def test_the_name_can_be_cpu() -> None:
     run(
         """

@@ -37,7 +37,12 @@ from xlalite.interop.jax.answers import (
     put_list,
     put_text,
 )
-from xlalite.interop.jax.entry import program_of_one_device, tokens_as_arrays
+from xlalite.interop.jax.entry import (
+    layout_not_offered,
+    memory_kinds,
+    program_of_one_device,
+    tokens_as_arrays,
+)
 from xlalite.interop.jax.messages import ProgramOptions, module_with_config, read_options
 from xlalite.interop.jax.platform import MEMORY_KINDS, platform, pointer_array
 from xlalite.interop.jax.registry import function
@@ -171,6 +176,12 @@ def _loaded(code: bytes, options: ProgramOptions, serialized: bytes) -> CpuExecu
 def _module(code: bytes, options: ProgramOptions) -> HloModule:
     """The program of one device, with tokens of its signature as the arrays that jax passes for them."""
     program, source = read_bytecode(code, DEFAULT_LIMITS)
+    wanted = layout_not_offered(program)
+    if wanted:
+        raise Refusal(
+            ErrorCode.UNIMPLEMENTED,
+            f"{program.name}: xlalite keeps arrays in row-major order, and this asks for {wanted}",
+        )
     is_manual = program_of_one_device(program)
     tokens_as_arrays(program)
     module = module_of(program, source)
@@ -189,8 +200,7 @@ def _memory_kinds(code: bytes, count: int) -> list[str]:
     """In which memory each result of a program is to be; most programs name none, and are not read for that."""
     if b"mhlo.memory_kind" not in code:
         return [MEMORY_KINDS[0]] * count
-    named = read_bytecode(code, DEFAULT_LIMITS)[0].functions["main"].result_attributes
-    wanted = [str(each.get("mhlo.memory_kind", MEMORY_KINDS[0])) for each in named]
+    wanted = memory_kinds(read_bytecode(code, DEFAULT_LIMITS)[0], MEMORY_KINDS[0])
     unknown = [kind for kind in wanted if kind not in MEMORY_KINDS]
     if unknown:
         raise Refusal(ErrorCode.INVALID_ARGUMENT, f"there is no memory of the kind {unknown[0]!r}")
