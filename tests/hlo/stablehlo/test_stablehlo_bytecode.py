@@ -96,6 +96,7 @@ module @m {
       %d: tensor<8x12xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"yy":(2)3}]>},
       %e: tensor<f32> {sdy.sharding = #sdy.sharding<mesh<["q"=3]>, []>}) -> tensor<8x12xf32> {
     %0 = stablehlo.add %a, %b {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {}]>]>} : tensor<8x12xf32>
+    sdy.sharding_group %0 group_id=3 : tensor<8x12xf32>
     %1 = sdy.manual_computation(%0) in_shardings=[<@mesh, [{"x"}, {}]>] out_shardings=[<@mesh, [{"x"}, {}]>]
         manual_axes={"x", "yy"} (%part: tensor<4x12xf32>) {
       sdy.return %part : tensor<4x12xf32>
