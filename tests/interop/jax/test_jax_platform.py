@@ -232,12 +232,41 @@ def test_several_devices_exchange() -> None:
     assert (jax.device_put(x, jax.devices()[2]) + 1).devices() == {jax.devices()[2]}
     mesh = Mesh(np.array(jax.devices()), "x")
     split = jax.device_put(x, NamedSharding(mesh, P("x")))
-    refused(lambda: jax.jit(lambda v: v.sum(0))(split), "xlalite does not partition programs over devices")
+    near(jax.jit(lambda v: v.sum(0))(split), x.sum(0))
     if start := getattr(jax._src.lax.parallel, "psum_start", None):
         total = jax.shard_map(lambda v: start(v, "x").done(), mesh=mesh, in_specs=P("x"), out_specs=P("x"))
         near(jax.jit(total)(split), x.sum(0) * jnp.ones((3, 1)))
     """,
         XLA_FLAGS="--xla_force_host_platform_device_count=3",
+    )
+
+
+def test_programs_over_arrays_on_several_devices_run_as_a_whole() -> None:
+    run(
+        """
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+    mesh = Mesh(np.array(jax.devices()).reshape(2, 2), ("a", "b"))
+    on = lambda *spec: NamedSharding(mesh, P(*spec))
+    x = np.arange(32.0, dtype=np.float32).reshape(4, 8)
+    wanted = x * 2 + x.sum(0), x.T @ x, x.max()
+    for given in (on("a", "b"), on(("b", "a")), on(None, "b"), on()):
+        places = on("b", "a"), on(("a", "b")), None
+        step = jax.jit(lambda v: (v * 2 + v.sum(0), v.T @ v, v.max()), out_shardings=places)
+        made = step(jax.device_put(x, given))
+        for found, expected in zip(made, wanted):
+            near(found, expected)
+            for shard in found.addressable_shards:
+                near(shard.data, expected[shard.index])
+        assert [each.sharding.spec for each in made] == [P("b", "a"), P(("a", "b")), P()]
+    split = jax.device_put(x, on("a", "b"))
+    near(jax.jit(lambda v, w: (v + w).astype(jnp.int32), donate_argnums=0)(split, np.ones(8, np.float32)), x + 1)
+    near(split[1:3, ::2] + jnp.sin(split)[1:3, ::2], (x + np.sin(x))[1:3, ::2])
+    mixed = lambda v: jax.shard_map(lambda w: lax.psum(w, "a"), mesh=mesh, in_specs=P("a"), out_specs=P())(v) + 1
+    refused(lambda: jax.jit(mixed)(split), "jax.shard_map can only be the whole")
+    ordered = Mesh(np.array(jax.devices())[::-1], "x")
+    near(jax.jit(lambda v: v.sum(1))(jax.device_put(x, NamedSharding(ordered, P("x")))), x.sum(1))
+    """,
+        XLA_FLAGS="--xla_force_host_platform_device_count=4",
     )
 
 

@@ -46,7 +46,7 @@ from xlalite.interop.jax.entry import (
 from xlalite.interop.jax.messages import ProgramOptions, module_with_config, read_options
 from xlalite.interop.jax.platform import MEMORY_KINDS, platform, pointer_array
 from xlalite.interop.jax.registry import function
-from xlalite.interop.jax.shardings import put_shardings
+from xlalite.interop.jax.shardings import Cut, entry_cuts, manual_cuts, put_shardings
 
 _MLIR = b"mlir"
 _OUTLINE = "xlalite_program"
@@ -62,17 +62,23 @@ class LoadedProgram:
         options: What was asked of it.
         code: The program as it was given.
         executable: The compiled program.
+        cuts: How arguments and results lie on the devices of a program that is run as a whole, once for all of them.
         address: The record's address: the handle.
     """
 
     def __init__(self, code: bytes, options: ProgramOptions, raw_options: bytes, serialized: bytes = b"") -> None:
         """Compiles a program, unless the executable is there, serialized by this version on such a machine."""
         self.code, self.options, self.raw_options = code, options, raw_options
+        self.cuts = _cuts(code, options)
+        if self.cuts is not None:
+            options = replace(options, donates=False)
         self.executable = executable = _loaded(code, options, serialized) or _compiled(code, options)
         self.name = executable.name
         self.call = native_call(executable.call)
         self.fingerprint = hashlib.blake2b(code + raw_options, digest_size=16).hexdigest()
-        self.outputs = self.call.signature.outputs
+        self.outputs = list(self.call.signature.outputs)
+        if self.cuts is not None:
+            self.outputs = [cut.part(shape) for cut, shape in zip(self.cuts[1], self.outputs, strict=True)]
         self.types = [ELEMENT_TYPES.index(shape.dtype.value) for shape in self.outputs]
         self.memory_kinds = _memory_kinds(code, len(self.outputs))
         self._kept: list[object] = []
@@ -129,7 +135,8 @@ class LoadedProgram:
         module = parse(self.executable.as_text("optimized_hlo"))
         if self.options.num_partitions == 1:
             return module_with_config(module)
-        return module_with_config(module, functools.partial(put_shardings, read_bytecode(self.code, DEFAULT_LIMITS)[0]))
+        cuts = self.cuts or manual_cuts(read_bytecode(self.code, DEFAULT_LIMITS)[0])
+        return module_with_config(module, functools.partial(put_shardings, cuts) if cuts else None)
 
     def _keep(self, memory: ctypes.Array[Any]) -> int:
         """The address of memory that lives as long as the program."""
@@ -184,14 +191,9 @@ def _module(code: bytes, options: ProgramOptions) -> HloModule:
         )
     is_manual = program_of_one_device(program)
     tokens_as_arrays(program)
+    replicas, partitions = options.replica_count, options.num_partitions if is_manual else 1
+    program.attributes["mhlo.num_partitions"] = partitions
     module = module_of(program, source)
-    if options.num_partitions > 1 and not is_manual:
-        raise Refusal(
-            ErrorCode.UNIMPLEMENTED,
-            f"{module.name}: xlalite does not partition programs over devices, and this one asks for "
-            f"{options.num_partitions}; jax.shard_map and jax.pmap say what each device does",
-        )
-    replicas, partitions = options.replica_count, options.num_partitions
     module.config = replace(module.config, replica_count=replicas, num_partitions=partitions)
     return module
 
@@ -205,6 +207,24 @@ def _memory_kinds(code: bytes, count: int) -> list[str]:
     if unknown:
         raise Refusal(ErrorCode.INVALID_ARGUMENT, f"there is no memory of the kind {unknown[0]!r}")
     return wanted
+
+
+def _cuts(code: bytes, options: ProgramOptions) -> tuple[list[Cut], list[Cut]] | None:
+    """How the arrays of a program are cut that does not say itself what each device does; None for others."""
+    count = options.num_partitions
+    if count == 1:
+        return None
+    program, _ = read_bytecode(code, DEFAULT_LIMITS)
+    if program_of_one_device(program):
+        return None
+    wanted = f"{program.name}: of a program for {count} devices xlalite"
+    if b"manual_computation" in code:
+        wrong = "jax.shard_map can only be the whole: a jitted function of its own"
+        raise Refusal(ErrorCode.UNIMPLEMENTED, f"{wanted} takes and gives all arrays as a whole, so {wrong}")
+    cuts = None if options.replica_count > 1 else entry_cuts(program, count)
+    if cuts is None:
+        raise Refusal(ErrorCode.UNIMPLEMENTED, f"{wanted} does not know how its arguments or results are cut")
+    return cuts
 
 
 _programs: dict[int, LoadedProgram] = {}
