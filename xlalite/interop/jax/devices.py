@@ -63,7 +63,7 @@ def _run(program: LoadedProgram, rows: Sequence[Sequence[int]], kept: Sequence[i
 def _run_whole(
     program: LoadedProgram, given: Sequence[Cut], made: Sequence[Cut], rows: Sequence[Sequence[int]]
 ) -> list[list[int]]:
-    """The same for a program that is run once, on what the devices have together."""
+    """The same for a program that takes what the devices have together."""
     signature, places = program.call.signature, program.options.device_numbers
     sizes = [cut.part(shape).size_bytes for cut, shape in zip(given, signature.inputs, strict=True)]
     with held(address for row in rows for address in row), ExitStack() as undo:
@@ -71,7 +71,10 @@ def _run_whole(
             raise Refusal(ErrorCode.INVALID_ARGUMENT, WRONG_ARGUMENTS)
         columns = zip(given, signature.inputs, zip(*rows, strict=True), strict=True)
         arrays = [cut.joined([array_of(each) for each in column], shape) for cut, shape, column in columns]
-        value: Any = program.executable(*arrays)
+        if program.is_mixed:
+            value: Any = program.executable.run_on_devices([arrays] * len(rows))[0]
+        else:
+            value = program.executable(*arrays)
         values = value if isinstance(value, tuple) else (value,)
         results = [_new_results(program, row, (), place, undo) for row, place in zip(rows, places, strict=True)]
         for device, buffers in enumerate(results):

@@ -37,12 +37,14 @@ from xlalite.interop.jax.answers import (
     put_list,
     put_text,
 )
+from xlalite.interop.jax.callbacks import TARGET
 from xlalite.interop.jax.entry import (
     layout_not_offered,
     memory_kinds,
     program_of_one_device,
     tokens_as_arrays,
 )
+from xlalite.interop.jax.manual_parts import expand_manual_parts
 from xlalite.interop.jax.messages import ProgramOptions, module_with_config, read_options
 from xlalite.interop.jax.platform import MEMORY_KINDS, platform, pointer_array
 from xlalite.interop.jax.registry import function
@@ -62,7 +64,8 @@ class LoadedProgram:
         options: What was asked of it.
         code: The program as it was given.
         executable: The compiled program.
-        cuts: How arguments and results lie on the devices of a program that is run as a whole, once for all of them.
+        cuts: How arguments and results lie on the devices of a program that takes and gives whole arrays.
+        is_mixed: Whether parts of such a program say what each device does: they all run it. Others run once.
         address: The record's address: the handle.
     """
 
@@ -70,6 +73,7 @@ class LoadedProgram:
         """Compiles a program, unless the executable is there, serialized by this version on such a machine."""
         self.code, self.options, self.raw_options = code, options, raw_options
         self.cuts = _cuts(code, options)
+        self.is_mixed = self.cuts is not None and _has_manual_parts(code)
         if self.cuts is not None:
             options = replace(options, donates=False)
         self.executable = executable = _loaded(code, options, serialized) or _compiled(code, options)
@@ -190,10 +194,14 @@ def _module(code: bytes, options: ProgramOptions) -> HloModule:
             f"{program.name}: xlalite keeps arrays in row-major order, and this asks for {wanted}",
         )
     is_manual = program_of_one_device(program)
+    is_mixed = not is_manual and _has_manual_parts(code)
     tokens_as_arrays(program)
-    replicas, partitions = options.replica_count, options.num_partitions if is_manual else 1
+    replicas, partitions = options.replica_count, options.num_partitions if is_manual or is_mixed else 1
     program.attributes["mhlo.num_partitions"] = partitions
     module = module_of(program, source)
+    if partitions > 1 and is_mixed and not expand_manual_parts(module, program, partitions):
+        wrong = f"{module.name}: how a part of the program for {partitions} devices is cut is not known to xlalite"
+        raise Refusal(ErrorCode.UNIMPLEMENTED, wrong)
     module.config = replace(module.config, replica_count=replicas, num_partitions=partitions)
     return module
 
@@ -209,6 +217,11 @@ def _memory_kinds(code: bytes, count: int) -> list[str]:
     return wanted
 
 
+def _has_manual_parts(code: bytes) -> bool:
+    """Whether operations in a program say what each device does; they may be all of it."""
+    return b"manual_computation" in code
+
+
 def _cuts(code: bytes, options: ProgramOptions) -> tuple[list[Cut], list[Cut]] | None:
     """How the arrays of a program are cut that does not say itself what each device does; None for others."""
     count = options.num_partitions
@@ -218,9 +231,9 @@ def _cuts(code: bytes, options: ProgramOptions) -> tuple[list[Cut], list[Cut]] |
     if program_of_one_device(program):
         return None
     wanted = f"{program.name}: of a program for {count} devices xlalite"
-    if b"manual_computation" in code:
-        wrong = "jax.shard_map can only be the whole: a jitted function of its own"
-        raise Refusal(ErrorCode.UNIMPLEMENTED, f"{wanted} takes and gives all arrays as a whole, so {wrong}")
+    if _has_manual_parts(code) and TARGET.encode() in code:
+        wrong = "cannot call Python functions, unless jax.shard_map is a jitted function of its own"
+        raise Refusal(ErrorCode.UNIMPLEMENTED, f"{wanted} {wrong}")
     cuts = None if options.replica_count > 1 else entry_cuts(program, count)
     if cuts is None:
         raise Refusal(ErrorCode.UNIMPLEMENTED, f"{wanted} does not know how its arguments or results are cut")

@@ -38,6 +38,17 @@ class Cut:
         """Whether not every device has the whole array."""
         return any(self.axes)
 
+    @property
+    def devices(self) -> int:
+        """The number of devices of the mesh."""
+        return math.prod(self.sizes.values())
+
+    def is_even(self, shape: Shape) -> bool:
+        """Whether all parts are of one size."""
+        if len(self.axes) != shape.rank:
+            return False
+        return not any(size % count for size, count in zip(shape.dims, self.tiles(shape.rank), strict=True))
+
     def tiles(self, rank: int) -> list[int]:
         """Into how many parts each dimension is cut."""
         counts = [math.prod(self.sizes[axis] for axis in axes) for axes in self.axes]
@@ -108,6 +119,11 @@ def entry_cuts(program: Program, num_devices: int) -> tuple[list[Cut], list[Cut]
     return (known[: len(given)], known[len(given) :]) if len(known) == len(given) + len(made) else None
 
 
+def cuts_in(program: Program, text: str) -> list[Cut]:
+    """Those that Shardy spells, which are known here."""
+    return [cut for cut in (_cut(program, each) for each in _SHARDING.finditer(text)) if cut is not None]
+
+
 def put_shardings(cuts: tuple[list[Cut], list[Cut]], module: ProtoMessage) -> None:
     """Puts into a module how its arguments and results are cut."""
     module.put_all("spmd_parameters_shardings", [cut.message() for cut in cuts[0]])
@@ -117,8 +133,7 @@ def put_shardings(cuts: tuple[list[Cut], list[Cut]], module: ProtoMessage) -> No
 
 def _operation_cuts(program: Program, operation: Operation, name: str) -> list[Cut]:
     value = operation.attributes.get(name)
-    texts = _SHARDING.finditer(value.text) if isinstance(value, Opaque) else ()
-    return [cut for cut in (_cut(program, text) for text in texts) if cut is not None]
+    return cuts_in(program, value.text) if isinstance(value, Opaque) else []
 
 
 def _attribute_cut(program: Program, attributes: Mapping[str, Attribute], shape: Shape, num_devices: int) -> Cut | None:
@@ -129,9 +144,7 @@ def _attribute_cut(program: Program, attributes: Mapping[str, Attribute], shape:
     cut = None if text is None or "unreduced" in text[3] else _cut(program, text)
     if cut is None or not cut.is_cut:
         return cut
-    is_even = math.prod(cut.sizes.values()) == num_devices and len(cut.axes) == shape.rank
-    is_even = is_even and not any(size % count for size, count in zip(shape.dims, cut.tiles(shape.rank), strict=True))
-    return cut if is_even else None
+    return cut if cut.devices == num_devices and cut.is_even(shape) else None
 
 
 def _cut(program: Program, text: re.Match[str]) -> Cut | None:
