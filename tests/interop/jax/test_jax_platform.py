@@ -261,10 +261,42 @@ def test_programs_over_arrays_on_several_devices_run_as_a_whole() -> None:
     split = jax.device_put(x, on("a", "b"))
     near(jax.jit(lambda v, w: (v + w).astype(jnp.int32), donate_argnums=0)(split, np.ones(8, np.float32)), x + 1)
     near(split[1:3, ::2] + jnp.sin(split)[1:3, ::2], (x + np.sin(x))[1:3, ::2])
-    mixed = lambda v: jax.shard_map(lambda w: lax.psum(w, "a"), mesh=mesh, in_specs=P("a"), out_specs=P())(v) + 1
-    refused(lambda: jax.jit(mixed)(split), "jax.shard_map can only be the whole")
     ordered = Mesh(np.array(jax.devices())[::-1], "x")
     near(jax.jit(lambda v: v.sum(1))(jax.device_put(x, NamedSharding(ordered, P("x")))), x.sum(1))
+    """,
+        XLA_FLAGS="--xla_force_host_platform_device_count=4",
+    )
+
+
+def test_devices_do_parts_of_programs() -> None:
+    run(
+        """
+    from jax.sharding import NamedSharding, PartitionSpec as P
+    mesh = jax.make_mesh((2, 2), ("a", "b"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+    x = np.arange(32.0, dtype=np.float32).reshape(4, 8)
+    split = jax.device_put(x, NamedSharding(mesh, P("b", "a")))
+    def mapped(function, given, made, **options):
+        return jax.shard_map(function, mesh=mesh, in_specs=given, out_specs=made, **options)
+    both = P(("b", "a"))
+    total = mapped(lambda v, w: (lax.psum(v, "a"), w * lax.axis_index("b")), (P("a"), both), (P(), both))
+    for found, expected in zip(jax.jit(lambda v: total(v + 1, v * 2))(split),
+                               ((x + 1).reshape(2, 2, 8).sum(0), x * 2 * np.arange(2).repeat(2)[:, None])):
+        near(found, expected)
+    turned = mapped(lambda v: lax.ppermute(v, "b", [(0, 1), (1, 0)]), P("a", "b"), P("a", "b"))
+    loop = jax.jit(lambda v: lax.scan(lambda c, _: (turned(c) + 1, c.sum()), v, None, length=3))
+    last, sums = loop(split)
+    near(last, np.roll(x, 4, axis=1) + 3)
+    near(sums, x.sum() + 32 * np.arange(3))
+    square = jax.grad(lambda v: (turned(v) ** 2).sum() + v.sum())
+    near(jax.jit(square)(split), 2 * x + 1)
+    inner = lambda v: jax.shard_map(lambda w: w + lax.psum(w, "b"), in_specs=P(None, "b"), out_specs=P(None, "b"),
+                                    axis_names={"b"})(v)
+    nested = jax.jit(mapped(lambda v: inner(v) + lax.psum(v.sum(), "a"), P("a"), P("a"), axis_names={"a"}))
+    for given in (split, x):
+        near(nested(given), x + np.tile(x[:, :4] + x[:, 4:], 2) + x.sum())
+    shouted = lambda v: total(v, v)[0] + jax.pure_callback(np.sin, jax.ShapeDtypeStruct((), np.float32), v[0, 0])
+    refused(lambda: jax.jit(shouted)(split), "cannot call Python functions")
+    assert "custom-call" not in jax.jit(lambda v: turned(v) + 1).lower(split).compile().as_text()
     """,
         XLA_FLAGS="--xla_force_host_platform_device_count=4",
     )

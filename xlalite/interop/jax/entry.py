@@ -16,6 +16,7 @@ from dataclasses import replace
 from xlalite.hlo.stablehlo.reading.syntax import Dense, Function, Operation, Program
 from xlalite.hlo.types.dtype import DType
 from xlalite.hlo.types.shape import Shape
+from xlalite.interop.jax.shardings import is_as_asked
 
 _MANUAL = "sdy.manual_computation"
 _EMPTY = Shape.array(DType.PRED, (0,))
@@ -23,13 +24,18 @@ _DEFAULT_LAYOUTS = ("default", "auto")
 
 
 def program_of_one_device(program: Program) -> bool:
-    """Makes the region of an entry that says what each device does the entry; whether there was one."""
+    """Makes the region of an entry that says what each device does the entry; whether there was one.
+
+    One whose arrays lie otherwise than those of the entry stays.
+    """
     function = program.functions.get("main")
     if function is None or len(function.body.operations) != 1:
         return False
     (operation,) = function.body.operations
     taken = tuple(argument.name for argument in function.body.arguments)
     if operation.name != _MANUAL or operation.operands != taken or function.body.returned != operation.results:
+        return False
+    if not is_as_asked(program):
         return False
     outer, function.body = function.body.arguments, operation.regions[0]
     pairs = zip(function.body.arguments, outer, strict=True)

@@ -199,7 +199,7 @@ def _module(code: bytes, options: ProgramOptions) -> HloModule:
     replicas, partitions = options.replica_count, options.num_partitions if is_manual or is_mixed else 1
     program.attributes["mhlo.num_partitions"] = partitions
     module = module_of(program, source)
-    if partitions > 1 and is_mixed and not expand_manual_parts(module, program, partitions):
+    if not expand_manual_parts(module, program, partitions):
         wrong = f"{module.name}: how a part of the program for {partitions} devices is cut is not known to xlalite"
         raise Refusal(ErrorCode.UNIMPLEMENTED, wrong)
     module.config = replace(module.config, replica_count=replicas, num_partitions=partitions)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,12 +36,24 @@ class Cut:
     @property
     def is_cut(self) -> bool:
         """Whether not every device has the whole array."""
-        return any(self.axes)
+        return any(self.sizes[axis] > 1 for axes in self.axes for axis in axes)
 
     @property
     def devices(self) -> int:
         """The number of devices of the mesh."""
         return math.prod(self.sizes.values())
+
+    def along(self, axes: Collection[str]) -> Cut:
+        """The same without some axes."""
+        return Cut(self.sizes, tuple(tuple(axis for axis in each if axis in axes) for each in self.axes))
+
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """The devices that have different parts of one array together."""
+        cut = {axis for axes in self.axes for axis in axes}
+        order = sorted(range(len(self.sizes)), key=lambda number: list(self.sizes)[number] in cut)
+        numbers = np.arange(self.devices).reshape(tuple(self.sizes.values())).transpose(order)
+        count = math.prod(size for axis, size in self.sizes.items() if axis in cut)
+        return tuple(tuple(row) for row in numbers.reshape(-1, count).tolist())
 
     def is_even(self, shape: Shape) -> bool:
         """Whether all parts are of one size."""
@@ -107,6 +119,25 @@ def manual_cuts(program: Program) -> tuple[list[Cut], list[Cut]] | None:
     given, made = (_operation_cuts(program, operation, name) for name in ("in_shardings", "out_shardings"))
     is_known = len(given) == len(operation.operands) and len(made) == len(operation.results)
     return (given, made) if is_known else None
+
+
+def is_as_asked(program: Program) -> bool:
+    """Whether such an operation takes and gives what the entry is to take and give, as far as both are known here."""
+    function, cuts = program.functions["main"], manual_cuts(program)
+    if cuts is None:
+        return True
+    (operation,) = function.body.operations
+    arguments, inner = function.body.arguments, operation.regions[0].arguments
+    parts = [each for each in zip(cuts[0], arguments, inner, strict=True) if each[0].is_cut]
+    if any(not cut.is_even(outer.shape) or cut.part(outer.shape) != own.shape for cut, outer, own in parts):
+        return False
+    attributes = (*(each.attributes for each in arguments), *function.result_attributes)
+    for cut, wanted in zip((*cuts[0], *cuts[1]), attributes, strict=True):
+        value = wanted.get(SHARDING)
+        asked = cuts_in(program, value.text) if isinstance(value, Opaque) else []
+        if any(each != cut for each in asked if each.is_cut or cut.is_cut):
+            return False
+    return True
 
 
 def entry_cuts(program: Program, num_devices: int) -> tuple[list[Cut], list[Cut]] | None:
