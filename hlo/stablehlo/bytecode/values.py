@@ -142,6 +142,8 @@ class Values:
             ("builtin", 14): self._encoded_array,
             ("vhlo", 23): self._tuple,
             ("builtin", 15): self._tuple,
+            ("vhlo", 42): self._tuple,  # of what is to come
+            ("stablehlo", 1): self._tuple,
             ("builtin", 0): self._integer_type,
             ("vhlo", 22): lambda _: Shape.token(),
             ("stablehlo", 0): lambda _: Shape.token(),

@@ -35,7 +35,7 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d*(?:[eE][-+]?\d+)?)?|0x[0-9A-Fa-f]+", re.ASCI
 
 
 def read_type(cursor: MlirCursor) -> Shape:
-    """Consumes a type: an array, a tuple, a token.
+    """Consumes a type: an array, a tuple, a token; what is to come is a tuple, too.
 
     Raises:
         ParseError: Another type is there, or one with sizes that are not known.
@@ -50,7 +50,7 @@ def read_type(cursor: MlirCursor) -> Shape:
     if token in ("!stablehlo.token", "!mhlo.token"):
         cursor.index += 1
         return Shape.token()
-    if token == "tuple":
+    if token in ("tuple", "!stablehlo.future"):
         cursor.index += 1
         cursor.expect("<")
         cursor.enter()

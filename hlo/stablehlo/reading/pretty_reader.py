@@ -140,6 +140,7 @@ def _read_items(cursor: MlirCursor, operation: Operation) -> None:
                 operation.attributes["brackets"] = _read_brackets(cursor)
             elif cursor.at("<"):
                 operation.attributes["sharding"] = Opaque(f"#sdy.sharding{cursor.skip_balanced()}")
+            first = cursor.tokens[cursor.index + 1] == "="  # `%x group_id=0`
         elif cursor.tokens[cursor.index + 1] == "=":
             key = cursor.word("the name of an attribute")
             cursor.index += 1

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from xlalite.hlo.building.builder import Handle
+from xlalite.hlo.building.sparse import csr_product
 from xlalite.hlo.ops.control_flow import CallAttrs
 from xlalite.hlo.ops.custom import ApiVersion, CustomCallAttrs
 from xlalite.hlo.ops.host_transfer import ChannelAttrs, InfeedAttrs, OutfeedAttrs
@@ -149,9 +150,25 @@ def _order(context: OperationContext) -> tuple[Handle, ...]:
     return ()
 
 
+def _same(context: OperationContext) -> tuple[Handle, ...]:
+    """What only says where or how a value lies in memory, which is all alike."""
+    return context.take(1)
+
+
+def _sparse_product(context: OperationContext) -> tuple[Handle, ...]:
+    """The product of a matrix of compressed rows with a dense matrix or a vector."""
+    data, starts, columns, dense = context.take(4)
+    has_ranks = [len(each.dims) for each in (data, starts, columns)] == [1, 1, 1] and len(dense.dims) in (1, 2)
+    if not has_ranks or data.dims != columns.dims or not starts.dims[0] or starts.dtype is not columns.dtype:
+        raise context.error("expected data[entries], starts[rows + 1], columns[entries] and a matrix or a vector")
+    return (csr_product(data, starts, columns, dense),)
+
+
 _CALLS: dict[str, Callable[[OperationContext], tuple[Handle, ...]]] = {
     "ApproxTopK": _approximate_top_k,
     "control_dep": _order,
+    "cpu_csr_sparse_dense_ffi": _sparse_product,
+    **dict.fromkeys(("annotate_device_placement", "LayoutConstraint", "MoveToDevice", "MoveToHost"), _same),
 }
 """Custom calls that are something else in HLO."""
 
@@ -270,7 +287,26 @@ def _recv(context: OperationContext) -> tuple[Handle, ...]:
     return (*((received,) if len(data) == 1 else elements(received)), done)
 
 
+def _async_start(context: OperationContext) -> Handle:
+    """A tuple of what the region gives: it is done when it has started."""
+    region = context.region(0, 1)
+    _argument_names(context, region, tuple(operand.shape for operand in context.operands))
+    result = context.builder.op(
+        "call", context.operands, CallAttrs(), (context.lowering.element_function(region, "async_computation"),)
+    )
+    return result if len(region.returned) > 1 else context.builder.tuple((result,))
+
+
+def _async_done(context: OperationContext) -> tuple[Handle, ...]:
+    (started,) = context.take(1)
+    if not started.shape.is_tuple:
+        raise context.error(f"expected what async_start gives, found {started.shape.text()}")
+    return elements(started)
+
+
 RULES: dict[str, ImportRule] = {
+    "async_start": _async_start,
+    "async_done": _async_done,
     "while": _while,
     "if": _branches,
     "case": _branches,

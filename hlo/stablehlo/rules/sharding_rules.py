@@ -38,6 +38,12 @@ def _sharding_constraint(context: OperationContext) -> Handle:
     return marked
 
 
+def _sharding_group(context: OperationContext) -> tuple[Handle, ...]:
+    """Nothing: it is for a partitioner that values are sharded alike."""
+    context.take(1)
+    return ()
+
+
 def _manual_computation(context: OperationContext) -> tuple[Handle, ...]:
     region = context.region(0, 1)
     axes, operands = _text(context, "manual_axes"), context.operands
@@ -70,5 +76,6 @@ def _converted(
 
 RULES: dict[str, ImportRule] = {
     "sdy.sharding_constraint": _sharding_constraint,
+    "sdy.sharding_group": _sharding_group,
     "sdy.manual_computation": _manual_computation,
 }

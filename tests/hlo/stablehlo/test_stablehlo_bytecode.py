@@ -96,6 +96,7 @@ module @m {
       %d: tensor<8x12xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"yy":(2)3}]>},
       %e: tensor<f32> {sdy.sharding = #sdy.sharding<mesh<["q"=3]>, []>}) -> tensor<8x12xf32> {
     %0 = stablehlo.add %a, %b {sdy.sharding = #sdy.sharding_per_value<[<@mesh, [{}, {}]>]>} : tensor<8x12xf32>
+    sdy.sharding_group %0 group_id=3 : tensor<8x12xf32>
     %1 = sdy.manual_computation(%0) in_shardings=[<@mesh, [{"x"}, {}]>] out_shardings=[<@mesh, [{"x"}, {}]>]
         manual_axes={"x", "yy"} (%part: tensor<4x12xf32>) {
       sdy.return %part : tensor<4x12xf32>
@@ -115,6 +116,38 @@ def test_shardings_are_spelled_as_in_text() -> None:
     assert binary.config.frontend_attributes == text.config.frontend_attributes != ()
     for one, other in zip(binary.instructions(), text.instructions(), strict=True):
         assert (one.opcode, one.frontend_attributes) == (other.opcode, other.frontend_attributes)
+
+
+STARTED = """
+func.func @main(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = "stablehlo.async_start"(%a) ({
+    ^bb0(%c: tensor<4xf32>):
+      %1 = "stablehlo.collective_permute"(%c) {source_target_pairs = dense<[[0, 0]]> : tensor<1x2xi64>}
+        : (tensor<4xf32>) -> tensor<4xf32>
+      stablehlo.return %1 : tensor<4xf32>
+    }) : (tensor<4xf32>) -> !stablehlo.future<tensor<4xf32>>
+  %2 = stablehlo.add %a, %b : tensor<4xf32>
+  %3 = "stablehlo.async_done"(%0) : (!stablehlo.future<tensor<4xf32>>) -> tensor<4xf32>
+  %4 = stablehlo.multiply %2, %3 : tensor<4xf32>
+  return %4 : tensor<4xf32>
+}"""
+
+
+@pytest.mark.parametrize("form", [artifact_of, bytecode_of])
+def test_what_is_started_is_done(form: Any) -> None:
+    from jax._src.interpreters.mlir import make_ir_context
+    from jaxlib.mlir import ir
+
+    module, a, b = parse(STARTED), *np.arange(8, dtype=np.float32).reshape(2, 4)
+    np.testing.assert_array_equal(evaluate(module, a, b), (a + b) * a)
+    with make_ir_context(), ir.Location.unknown():
+        assert structurally_equal(parse(form(ir.Module.parse(STARTED))), module)
+
+
+def test_only_what_is_started_can_be_done() -> None:
+    text = STARTED.replace('async_done"(%0) : (!stablehlo.future<tensor<4xf32>>)', 'async_done"(%a) : (tensor<4xf32>)')
+    with pytest.raises(ParseError, match="expected what async_start gives"):
+        parse(text)
 
 
 def test_large_constants_are_whole() -> None:

@@ -510,7 +510,7 @@ def test_every_rule_has_a_form() -> None:
     tried = {name.rpartition(".")[2] for name in (*FORMS, *GENERIC)}
     elsewhere = {  # in the other tests of this folder
         *("while", "if", "case", "call", "composite", "sort", "select_and_scatter", "constant", "sharding_constraint"),
-        "manual_computation",
+        *("manual_computation", "async_start", "async_done", "sharding_group"),
         *("batch_norm_inference", "batch_norm_grad", "dynamic_iota", "dynamic_reshape", "constant_like", "conj"),
         *("bessel_i1e", "digamma", "erf_inv", "erfc", "lgamma", "next_after", "polygamma", "zeta"),
         *("is_neg_inf", "is_pos_inf"),

@@ -12,14 +12,14 @@ OTHERWISE = {
     "opt-barrier": "stablehlo.optimization_barrier",
     "topk": "chlo.top_k",
 }
-_IN_TWO = "MLIR has no operations in two halves: XLA splits them after import"
+_IN_TWO = "of operations in two halves StableHLO has a general one: XLA splits others after import"
 _OF_COMPILER = "made by passes of the compiler, never by programs"
 _BOUNDED = "sizes that vary while a program runs are not read"
 WITHOUT = {
     **dict.fromkeys(
         [
             *("all-gather-start", "all-gather-done", "all-reduce-start", "all-reduce-done", "collective-permute-start"),
-            *("collective-permute-done", "copy-start", "copy-done", "async-start", "async-update", "async-done"),
+            *("collective-permute-done", "copy-start", "copy-done", "async-update"),
             *("send-done", "recv-done"),
         ],
         _IN_TWO,

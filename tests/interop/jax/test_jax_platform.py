@@ -143,6 +143,71 @@ def test_python_functions_are_called_in_order_and_their_errors_arrive() -> None:
     assert printed.split("\n")[:3] == ["first 1.0", "second 2.0", "third 3.0"]
 
 
+def test_arrays_lie_in_the_memories_that_are_asked_for() -> None:
+    run(
+        """
+    from jax.sharding import SingleDeviceSharding
+    first, last = jax.devices()
+    kinds = ["device", "pinned_host", "unpinned_host"]
+    assert [each.kind for each in last.addressable_memories()] == kinds and last.default_memory().kind == "device"
+    x = jnp.arange(4.0)
+    def kind(array):
+        return array.sharding.memory_kind, array.devices()
+    for device in (first, last):
+        for name in kinds:
+            there = SingleDeviceSharding(device, memory_kind=name)
+            moved = jax.device_put(x, there)
+            assert kind(moved) == kind(jax.device_put(np.arange(4.0).reshape(2, 2).T, there)) == (name, {device})
+            back = jax.device_put(moved, SingleDeviceSharding(first))
+            assert kind(back) == ("device", {first})
+            near(back, x)
+            near(moved, x)
+            given = jax.device_put(x, device)
+            call = jax.jit(lambda v: (v + 1, v * 2), out_shardings=(there, SingleDeviceSharding(device)))
+            one, two = call(given)
+            assert kind(one) == (name, {device}) and kind(two) == ("device", {device})
+            near(one, x + 1)
+            assert "custom-call" not in call.lower(given).compile().as_text()
+        there = SingleDeviceSharding(device, memory_kind="pinned_host")
+        moved = jax.device_put(x, there)
+        assert kind(jax.jit(lambda v: v + 1)(moved)) == ("pinned_host", {device})
+        inside = jax.jit(lambda v: jax.device_put(v, SingleDeviceSharding(device)) + 1)(moved)
+        assert kind(inside) == ("device", {device})
+    """,
+        XLA_FLAGS="--xla_force_host_platform_device_count=2",
+    )
+
+
+@pytest.mark.parametrize("name", ["xlalite", "cpu"])
+def test_python_functions_write_into_results(name: str) -> None:
+    run(
+        """
+    import pytest
+    buffer_callback = pytest.importorskip("jax.experimental.buffer_callback").buffer_callback
+    def both(context, out, x, *, scale):
+        assert x.shape == out[0].shape == (3,) and x.dtype == np.float32 and out[1].writeable and not x.writeable
+        refused(lambda: context.stream, "GPU context")
+        np.asarray(out[0])[...] = np.asarray(x) * np.asarray(scale)
+        np.from_dlpack(out[1])[...] = np.from_dlpack(x).sum()
+    shapes = jax.ShapeDtypeStruct((3,), np.float32), jax.ShapeDtypeStruct((), np.float32)
+    scaled = buffer_callback(both, shapes, vmap_method="sequential")
+    x = jnp.arange(6.0).reshape(2, 3)
+    for found, wanted in zip(jax.jit(jax.vmap(lambda v: scaled(v + 1, scale=jnp.float32(2))))(x),
+                             (2 * (x + 1), (x + 1).sum(1))):
+        near(found, wanted)
+    def add(context, out, x, y):
+        assert np.shares_memory(np.asarray(out), np.asarray(x))
+        np.asarray(out)[...] += np.asarray(y)
+    added = jax.jit(buffer_callback(add, jax.ShapeDtypeStruct((2, 3), np.float32), input_output_aliases={0: 0}))
+    near(added(x, x + 1), 2 * x + 1)
+    near(x, np.arange(6.0).reshape(2, 3))
+    def wrong(context, out): return 1
+    refused(buffer_callback(wrong, shapes), "must not return any values")
+    """,
+        XLALITE_JAX_PLATFORM_NAME=name,
+    )
+
+
 def test_rules_for_processors_that_are_registered_late_serve_too() -> None:
     run("""
     from jax.experimental import sparse
@@ -150,6 +215,9 @@ def test_rules_for_processors_that_are_registered_late_serve_too() -> None:
     matrix = np.eye(4, dtype=np.float32) * 2 + np.eye(4, k=1, dtype=np.float32)
     rows = sparse.BCSR.fromdense(jnp.asarray(matrix))
     near(spsolve(rows.data, rows.indices, rows.indptr, jnp.ones(4)), np.linalg.solve(matrix, np.ones(4)))
+    near(rows @ jnp.eye(4), matrix)
+    far = sparse.BCSR((rows.data, rows.indices + 1000000, rows.indptr), shape=rows.shape)
+    near(far @ jnp.eye(4), 0 * matrix)
     """)
 
 
@@ -164,9 +232,73 @@ def test_several_devices_exchange() -> None:
     assert (jax.device_put(x, jax.devices()[2]) + 1).devices() == {jax.devices()[2]}
     mesh = Mesh(np.array(jax.devices()), "x")
     split = jax.device_put(x, NamedSharding(mesh, P("x")))
-    refused(lambda: jax.jit(lambda v: v.sum(0))(split), "xlalite does not partition programs over devices")
+    near(jax.jit(lambda v: v.sum(0))(split), x.sum(0))
+    if start := getattr(jax._src.lax.parallel, "psum_start", None):
+        total = jax.shard_map(lambda v: start(v, "x").done(), mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+        near(jax.jit(total)(split), x.sum(0) * jnp.ones((3, 1)))
     """,
         XLA_FLAGS="--xla_force_host_platform_device_count=3",
+    )
+
+
+def test_programs_over_arrays_on_several_devices_run_as_a_whole() -> None:
+    run(
+        """
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+    mesh = Mesh(np.array(jax.devices()).reshape(2, 2), ("a", "b"))
+    on = lambda *spec: NamedSharding(mesh, P(*spec))
+    x = np.arange(32.0, dtype=np.float32).reshape(4, 8)
+    wanted = x * 2 + x.sum(0), x.T @ x, x.max()
+    for given in (on("a", "b"), on(("b", "a")), on(None, "b"), on()):
+        places = on("b", "a"), on(("a", "b")), None
+        step = jax.jit(lambda v: (v * 2 + v.sum(0), v.T @ v, v.max()), out_shardings=places)
+        made = step(jax.device_put(x, given))
+        for found, expected in zip(made, wanted):
+            near(found, expected)
+            for shard in found.addressable_shards:
+                near(shard.data, expected[shard.index])
+        assert [each.sharding.spec for each in made] == [P("b", "a"), P(("a", "b")), P()]
+    split = jax.device_put(x, on("a", "b"))
+    near(jax.jit(lambda v, w: (v + w).astype(jnp.int32), donate_argnums=0)(split, np.ones(8, np.float32)), x + 1)
+    near(split[1:3, ::2] + jnp.sin(split)[1:3, ::2], (x + np.sin(x))[1:3, ::2])
+    ordered = Mesh(np.array(jax.devices())[::-1], "x")
+    near(jax.jit(lambda v: v.sum(1))(jax.device_put(x, NamedSharding(ordered, P("x")))), x.sum(1))
+    """,
+        XLA_FLAGS="--xla_force_host_platform_device_count=4",
+    )
+
+
+def test_devices_do_parts_of_programs() -> None:
+    run(
+        """
+    from jax.sharding import NamedSharding, PartitionSpec as P
+    mesh = jax.make_mesh((2, 2), ("a", "b"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+    x = np.arange(32.0, dtype=np.float32).reshape(4, 8)
+    split = jax.device_put(x, NamedSharding(mesh, P("b", "a")))
+    def mapped(function, given, made, **options):
+        return jax.shard_map(function, mesh=mesh, in_specs=given, out_specs=made, **options)
+    both = P(("b", "a"))
+    total = mapped(lambda v, w: (lax.psum(v, "a"), w * lax.axis_index("b")), (P("a"), both), (P(), both))
+    for found, expected in zip(jax.jit(lambda v: total(v + 1, v * 2))(split),
+                               ((x + 1).reshape(2, 2, 8).sum(0), x * 2 * np.arange(2).repeat(2)[:, None])):
+        near(found, expected)
+    turned = mapped(lambda v: lax.ppermute(v, "b", [(0, 1), (1, 0)]), P("a", "b"), P("a", "b"))
+    loop = jax.jit(lambda v: lax.scan(lambda c, _: (turned(c) + 1, c.sum()), v, None, length=3))
+    last, sums = loop(split)
+    near(last, np.roll(x, 4, axis=1) + 3)
+    near(sums, x.sum() + 32 * np.arange(3))
+    square = jax.grad(lambda v: (turned(v) ** 2).sum() + v.sum())
+    near(jax.jit(square)(split), 2 * x + 1)
+    inner = lambda v: jax.shard_map(lambda w: w + lax.psum(w, "b"), in_specs=P(None, "b"), out_specs=P(None, "b"),
+                                    axis_names={"b"})(v)
+    nested = jax.jit(mapped(lambda v: inner(v) + lax.psum(v.sum(), "a"), P("a"), P("a"), axis_names={"a"}))
+    for given in (split, x):
+        near(nested(given), x + np.tile(x[:, :4] + x[:, 4:], 2) + x.sum())
+    shouted = lambda v: total(v, v)[0] + jax.pure_callback(np.sin, jax.ShapeDtypeStruct((), np.float32), v[0, 0])
+    refused(lambda: jax.jit(shouted)(split), "cannot call Python functions")
+    assert "custom-call" not in jax.jit(lambda v: turned(v) + 1).lower(split).compile().as_text()
+    """,
+        XLA_FLAGS="--xla_force_host_platform_device_count=4",
     )
 
 
@@ -311,6 +443,21 @@ def test_arguments_that_a_program_does_not_expect_are_refused() -> None:
     for arguments in ([], [jnp.ones(3)], [jnp.ones(1000)] * 2):
         refused(lambda: executable.execute_sharded(arguments), "the arguments are not those of the program")
     near(executable.execute_sharded([jnp.ones(1000)]).disassemble_into_single_device_arrays()[0][0], -np.ones(1000))
+    """)
+
+
+def test_layouts_other_than_row_major_are_refused() -> None:
+    run("""
+    from jax.experimental.layout import Format, Layout
+    from jax.sharding import SingleDeviceSharding
+    place, x = SingleDeviceSharding(jax.devices()[0]), jnp.ones((2, 3))
+    rows, columns = (Format(Layout(order), place) for order in ((0, 1), (1, 0)))
+    near(jax.jit(lambda v: v + 1, in_shardings=rows, out_shardings=rows)(x), 2 * np.ones((2, 3)))
+    automatic = Format(Layout.AUTO, place)
+    near(jax.jit(lambda v: v + 1, out_shardings=automatic).lower(x).compile()(x), 2 * np.ones((2, 3)))
+    for call, what in ((lambda: jax.device_put(x, columns), "result 0 in the layout {0,1}"),
+                       (lambda: jax.jit(lambda v: v + 1, in_shardings=columns)(x), "argument 0 in the layout {0,1}")):
+        refused(call, "xlalite keeps arrays in row-major order, and this asks for " + what)
     """)
 
 

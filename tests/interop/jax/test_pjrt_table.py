@@ -80,7 +80,7 @@ def test_a_lack_of_memory_is_an_error(code: Native) -> None:
         call(code, "Error_Destroy", error=error)
     assert code.new_block(endless) is None
     sizes = (ctypes.c_int64 * 1)(4)
-    described = (16, ITEM, endless, ctypes.addressof(sizes), platform().devices[0], platform().memories[0])
+    described = (16, ITEM, endless, ctypes.addressof(sizes), platform().memories[0]["device"])
     assert code.new_buffer(code.new_block(16), *described) is None
     assert code.shared.bytes_in_use == before
 

@@ -17,17 +17,17 @@ from xlalite.backends.cpu.native.pjrt.records import Buffer
 from xlalite.backends.cpu.native.pjrt.writer import DELETED
 from xlalite.hlo.types.dtype import DType
 from xlalite.interop.jax.answers import Refusal
-from xlalite.interop.jax.platform import number_of, platform
+from xlalite.interop.jax.platform import other_of, platform
 from xlalite.interop.jax.registry import function
 
 
-def new_buffer(dims: Sequence[int], kind: int, number: int, block: int | None = None) -> int:
+def new_buffer(dims: Sequence[int], kind: int, memory: int, block: int | None = None) -> int:
     """A new buffer, whose elements are still to be written.
 
     Args:
         dims: Its sizes.
         kind: Number of the type of its elements.
-        number: Number of the device.
+        memory: Where it is.
         block: Its memory, which it takes over; None for memory of its own.
 
     Raises:
@@ -36,8 +36,7 @@ def new_buffer(dims: Sequence[int], kind: int, number: int, block: int | None = 
     size = math.prod(dims) * _dtype(kind).itemsize
     block = native().new_block(size) if block is None else block
     sizes = (ctypes.c_int64 * max(1, len(dims)))(*dims)
-    place = platform().devices[number], platform().memories[number]
-    address: int | None = block and native().new_buffer(block, size, kind, len(dims), ctypes.addressof(sizes), *place)
+    address: int | None = block and native().new_buffer(block, size, kind, len(dims), ctypes.addressof(sizes), memory)
     if address is None:
         raise MemoryError(f"there is no memory for {size} bytes")
     return address
@@ -95,8 +94,8 @@ def buffer_from_strided(arguments: Any) -> None:
 
 def _buffer_of(array: npt.NDArray[Any], arguments: Any) -> int:
     """A copy of an array where it is wanted: in a memory, on a device, or on the first one."""
-    place = arguments.memory or arguments.device or platform().devices[0]
-    buffer = new_buffer(array.shape, arguments.type, number_of(place))
+    memory = arguments.memory or other_of(arguments.device or platform().devices[0])
+    buffer = new_buffer(array.shape, arguments.type, memory)
     np.copyto(array_of(buffer), array)
     return buffer
 

@@ -50,24 +50,27 @@ def register_callbacks(platform_name: str) -> None:
     if original is None:
         return
 
-    def emit(ctx: Any, callback: Any, token: Any, operands: Any, avals: Any, results: Any, **options: Any) -> Any:
-        if tuple(ctx.module_context.platforms) != (platform_name,) or not _is_ours():
+    def lower(ctx: Any, callback: Any, token: Any, operands: Any, avals: Any, results: Any, **options: Any) -> Any:
+        if not is_ours(ctx, platform_name):
             return original(ctx, callback, token, operands, avals, results, **options)
-        return _emit(ctx, callback, token, operands, results, bool(options.get("has_side_effect")))
+        return emit(ctx, callback, token, operands, results, bool(options.get("has_side_effect")))
 
-    jax_callback.emit_python_callback = emit
+    jax_callback.emit_python_callback = lower
     public: Any = importlib.import_module("jax.interpreters.mlir")
-    public.emit_python_callback = emit
+    public.emit_python_callback = lower
 
 
-def _is_ours() -> bool:
-    """Whether programs are compiled for this platform when another one has the same name."""
+def is_ours(ctx: Any, platform_name: str) -> bool:
+    """Whether a program is compiled for this platform, when another one has the same name, too."""
     from jax._src import xla_bridge
 
+    if tuple(ctx.module_context.platforms) != (platform_name,):
+        return False
     return "xlalite" in str(xla_bridge.get_backend().platform_version)
 
 
-def _emit(ctx: Any, callback: Any, token: Any, operands: Any, results: Any, has_side_effect: bool) -> Any:
+def emit(ctx: Any, callback: Any, token: Any, operands: Any, results: Any, has_side_effect: bool) -> Any:
+    """A call of a function of arrays, as rules of jax give it: values, token, and what must live as long."""
     from jax._src import core, ffi
 
     registered, number = _Callback(_checked(callback, results)), next(_numbers)

@@ -8,9 +8,8 @@ from typing import Any
 from xlalite.backends.cpu.native.once import once
 from xlalite.backends.cpu.native.pjrt.abi import ErrorCode
 from xlalite.backends.cpu.native.pjrt.native import native
-from xlalite.backends.cpu.native.pjrt.records import Place
 from xlalite.interop.jax.answers import Refusal, clear_after, named_values, put_bytes, put_list, put_text
-from xlalite.interop.jax.platform import MEMORY_KIND, number_of, platform, platform_name
+from xlalite.interop.jax.platform import MEMORY_KINDS, number_of, other_of, platform, platform_name
 from xlalite.interop.jax.registry import function
 
 _NEWEST_STABLEHLO = (1, 17, 0)
@@ -77,7 +76,7 @@ def _devices(arguments: Any) -> None:
 
 @function("Client_AddressableMemories")
 def _memories(arguments: Any) -> None:
-    put_list(arguments, platform().memory_list, 0, len(platform().memories))
+    put_list(arguments, platform().memory_list, 0, len(platform().memories) * len(MEMORY_KINDS))
 
 
 @function("Client_LookupDevice", "Client_LookupAddressableDevice")
@@ -135,12 +134,12 @@ def _device_text(arguments: Any) -> None:
 
 @function("Device_AddressableMemories")
 def _device_memories(arguments: Any) -> None:
-    put_list(arguments, platform().memory_list, number_of(arguments.device), 1)
+    put_list(arguments, platform().memory_list, number_of(arguments.device) * len(MEMORY_KINDS), len(MEMORY_KINDS))
 
 
 @function("Device_DefaultMemory")
 def _default_memory(arguments: Any) -> None:
-    arguments.memory = Place.from_address(arguments.device).other
+    arguments.memory = other_of(arguments.device)
 
 
 @function("Device_MemoryStats")
@@ -156,14 +155,15 @@ def _memory_number(arguments: Any) -> None:
 
 @function("Memory_Kind_Id")
 def _memory_kind_number(arguments: Any) -> None:
-    arguments.id = 1
+    arguments.id = number_of(arguments.memory) % len(MEMORY_KINDS)
 
 
 @function("Memory_DebugString", "Memory_ToString")
 def _memory_text(arguments: Any) -> None:
-    put_text(arguments, f"{MEMORY_KIND.decode()} memory of XlaliteDevice {number_of(arguments.memory)}")
+    number, kind = divmod(number_of(arguments.memory), len(MEMORY_KINDS))
+    put_text(arguments, f"{MEMORY_KINDS[kind]} memory of XlaliteDevice {number}")
 
 
 @function("Memory_AddressableByDevices")
 def _memory_devices(arguments: Any) -> None:
-    put_list(arguments, platform().device_list, number_of(arguments.memory), 1)
+    put_list(arguments, platform().device_list, number_of(other_of(arguments.memory)), 1)

@@ -16,7 +16,8 @@ from xlalite.backends.cpu.native.pjrt.records import Buffer
 from xlalite.interop.jax.answers import Refusal
 from xlalite.interop.jax.buffers import array_of, held, new_buffer, numbers_at
 from xlalite.interop.jax.executables import LoadedProgram, program_at
-from xlalite.interop.jax.platform import pointer_array
+from xlalite.interop.jax.platform import platform, pointer_array
+from xlalite.interop.jax.shardings import Cut
 
 _POINTER = ctypes.sizeof(ctypes.c_void_p)
 
@@ -34,7 +35,8 @@ def execute_on_devices(arguments: Any) -> None:
         raise Refusal(ErrorCode.INVALID_ARGUMENT, wrong)
     rows = [numbers_at(_entry(arguments.argument_lists, device), arguments.num_arguments) for device in range(count)]
     options = ARGUMENTS["ExecuteOptions"].from_address(arguments.options)
-    results = _run(program, rows, numbers_at(options.kept, options.num_kept))
+    kept = numbers_at(options.kept, options.num_kept)
+    results = _run(program, rows, kept) if program.cuts is None else _run_whole(program, *program.cuts, rows)
     for device, buffers in enumerate(results):
         target = _entry(arguments.output_lists, device)
         ctypes.memmove(target, pointer_array(buffers), len(buffers) * _POINTER)
@@ -58,6 +60,31 @@ def _run(program: LoadedProgram, rows: Sequence[Sequence[int]], kept: Sequence[i
     return results
 
 
+def _run_whole(
+    program: LoadedProgram, given: Sequence[Cut], made: Sequence[Cut], rows: Sequence[Sequence[int]]
+) -> list[list[int]]:
+    """The same for a program that takes what the devices have together."""
+    signature, places = program.call.signature, program.options.device_numbers
+    sizes = [cut.part(shape).size_bytes for cut, shape in zip(given, signature.inputs, strict=True)]
+    with held(address for row in rows for address in row), ExitStack() as undo:
+        if any([Buffer.from_address(each).size_bytes for each in row] != sizes for row in rows):
+            raise Refusal(ErrorCode.INVALID_ARGUMENT, WRONG_ARGUMENTS)
+        columns = zip(given, signature.inputs, zip(*rows, strict=True), strict=True)
+        arrays = [cut.joined([array_of(each) for each in column], shape) for cut, shape, column in columns]
+        if program.is_mixed:
+            value: Any = program.executable.run_on_devices([arrays] * len(rows))[0]
+        else:
+            value = program.executable(*arrays)
+        values = value if isinstance(value, tuple) else (value,)
+        results = [_new_results(program, row, (), place, undo) for row, place in zip(rows, places, strict=True)]
+        for device, buffers in enumerate(results):
+            described = zip(buffers, values, made, signature.outputs, strict=True)
+            for buffer, array, cut, shape in described:
+                np.copyto(array_of(buffer), np.asarray(array)[cut.place(device, shape)])
+        undo.pop_all()
+    return results
+
+
 def _check(program: LoadedProgram, row: Sequence[int], kept: Sequence[int]) -> None:
     """Refuses arguments of a device with which the program could not run."""
     signature = program.call.signature
@@ -73,13 +100,14 @@ def _new_results(
 ) -> list[int]:
     """Buffers for the results of a device; where an argument is donated, with its elements."""
     sources, results = {target: source for source, target in program.call.signature.donations}, list[int]()
-    for target, (shape, kind) in enumerate(zip(program.outputs, program.types, strict=True)):
+    described = zip(program.outputs, program.types, program.memory_kinds, strict=True)
+    for target, (shape, kind, memory_kind) in enumerate(described):
         source, block = sources.get(target), None
         if source is not None:
             block = native().donate(row[source], source in kept)
             if block is None:
                 raise MemoryError(f"{program.name}: there is no memory for a copy of argument {source}")
-        results.append(new_buffer(shape.dims, kind, number, block))
+        results.append(new_buffer(shape.dims, kind, platform().memories[number][memory_kind], block))
         undo.callback(native().drop_buffer, results[-1])
     return results
 

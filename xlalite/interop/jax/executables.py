@@ -37,11 +37,18 @@ from xlalite.interop.jax.answers import (
     put_list,
     put_text,
 )
-from xlalite.interop.jax.entry import program_of_one_device, tokens_as_arrays
+from xlalite.interop.jax.callbacks import TARGET
+from xlalite.interop.jax.entry import (
+    layout_not_offered,
+    memory_kinds,
+    program_of_one_device,
+    tokens_as_arrays,
+)
+from xlalite.interop.jax.manual_parts import expand_manual_parts
 from xlalite.interop.jax.messages import ProgramOptions, module_with_config, read_options
-from xlalite.interop.jax.platform import MEMORY_KIND, platform, pointer_array
+from xlalite.interop.jax.platform import MEMORY_KINDS, platform, pointer_array
 from xlalite.interop.jax.registry import function
-from xlalite.interop.jax.shardings import put_shardings
+from xlalite.interop.jax.shardings import Cut, entry_cuts, manual_cuts, put_shardings
 
 _MLIR = b"mlir"
 _OUTLINE = "xlalite_program"
@@ -57,20 +64,28 @@ class LoadedProgram:
         options: What was asked of it.
         code: The program as it was given.
         executable: The compiled program.
+        cuts: How arguments and results lie on the devices of a program that takes and gives whole arrays.
+        is_mixed: Whether parts of such a program say what each device does: they all run it. Others run once.
         address: The record's address: the handle.
     """
 
     def __init__(self, code: bytes, options: ProgramOptions, raw_options: bytes, serialized: bytes = b"") -> None:
         """Compiles a program, unless the executable is there, serialized by this version on such a machine."""
         self.code, self.options, self.raw_options = code, options, raw_options
+        self.cuts = _cuts(code, options)
+        self.is_mixed = self.cuts is not None and _has_manual_parts(code)
+        if self.cuts is not None:
+            options = replace(options, donates=False)
         self.executable = executable = _loaded(code, options, serialized) or _compiled(code, options)
         self.name = executable.name
         self.call = native_call(executable.call)
         self.fingerprint = hashlib.blake2b(code + raw_options, digest_size=16).hexdigest()
-        self.outputs = self.call.signature.outputs
+        self.outputs = list(self.call.signature.outputs)
+        if self.cuts is not None:
+            self.outputs = [cut.part(shape) for cut, shape in zip(self.cuts[1], self.outputs, strict=True)]
         self.types = [ELEMENT_TYPES.index(shape.dtype.value) for shape in self.outputs]
+        self.memory_kinds = _memory_kinds(code, len(self.outputs))
         self._kept: list[object] = []
-        device = options.device_numbers[0]
         devices = [platform().devices[number] for number in options.device_numbers]
         self.device_list = pointer_array(devices)
         self.record = Loaded(
@@ -82,8 +97,6 @@ class LoadedProgram:
             specs=self._specs(),
             input_bytes=self._keep(_numbers([shape.size_bytes for shape in self.call.signature.inputs])),
             is_donated=self._donated(),
-            device=platform().devices[device],
-            memory=platform().memories[device],
         )
         self.address = ctypes.addressof(self.record)
 
@@ -95,9 +108,9 @@ class LoadedProgram:
     @functools.cached_property
     def output_kinds(self) -> tuple[ctypes.Array[Any], ctypes.Array[Any], ctypes.Array[Any]]:
         """Types of elements, kinds of memory and the lengths of their names, for each result."""
-        kind, count = ctypes.addressof(lasting_text(MEMORY_KIND.decode())), len(self.outputs)
-        types = (ctypes.c_int32 * max(1, count))(*self.types)
-        return types, pointer_array([kind] * count), _numbers([len(MEMORY_KIND)] * count)
+        kinds = [ctypes.addressof(lasting_text(kind)) for kind in self.memory_kinds]
+        types = (ctypes.c_int32 * max(1, len(kinds)))(*self.types)
+        return types, pointer_array(kinds), _numbers(list(map(len, self.memory_kinds)))
 
     @functools.cached_property
     def output_sizes(self) -> tuple[ctypes.Array[Any], ctypes.Array[Any]]:
@@ -126,7 +139,8 @@ class LoadedProgram:
         module = parse(self.executable.as_text("optimized_hlo"))
         if self.options.num_partitions == 1:
             return module_with_config(module)
-        return module_with_config(module, functools.partial(put_shardings, read_bytecode(self.code, DEFAULT_LIMITS)[0]))
+        cuts = self.cuts or manual_cuts(read_bytecode(self.code, DEFAULT_LIMITS)[0])
+        return module_with_config(module, functools.partial(put_shardings, cuts) if cuts else None)
 
     def _keep(self, memory: ctypes.Array[Any]) -> int:
         """The address of memory that lives as long as the program."""
@@ -136,9 +150,10 @@ class LoadedProgram:
     def _specs(self) -> int:
         sources = {target: source for source, target in self.call.signature.donations}
         specs = (OutputSpec * max(1, len(self.outputs)))()
+        memories = platform().memories[self.options.device_numbers[0]]
         for number, (shape, kind) in enumerate(zip(self.outputs, self.types, strict=True)):
-            dims = self._keep((ctypes.c_int64 * max(1, shape.rank))(*shape.dims))
-            specs[number] = OutputSpec(kind, sources.get(number, -1), shape.size_bytes, shape.rank, dims)
+            dims, memory = self._keep(_numbers(shape.dims)), memories[self.memory_kinds[number]]
+            specs[number] = OutputSpec(kind, sources.get(number, -1), shape.size_bytes, shape.rank, dims, memory)
         return self._keep(specs)
 
     def _donated(self) -> int | None:
@@ -172,18 +187,57 @@ def _loaded(code: bytes, options: ProgramOptions, serialized: bytes) -> CpuExecu
 def _module(code: bytes, options: ProgramOptions) -> HloModule:
     """The program of one device, with tokens of its signature as the arrays that jax passes for them."""
     program, source = read_bytecode(code, DEFAULT_LIMITS)
-    is_manual = program_of_one_device(program)
-    tokens_as_arrays(program)
-    module = module_of(program, source)
-    if options.num_partitions > 1 and not is_manual:
+    wanted = layout_not_offered(program)
+    if wanted:
         raise Refusal(
             ErrorCode.UNIMPLEMENTED,
-            f"{module.name}: xlalite does not partition programs over devices, and this one asks for "
-            f"{options.num_partitions}; jax.shard_map and jax.pmap say what each device does",
+            f"{program.name}: xlalite keeps arrays in row-major order, and this asks for {wanted}",
         )
-    replicas, partitions = options.replica_count, options.num_partitions
+    is_manual = program_of_one_device(program)
+    is_mixed = not is_manual and _has_manual_parts(code)
+    tokens_as_arrays(program)
+    replicas, partitions = options.replica_count, options.num_partitions if is_manual or is_mixed else 1
+    program.attributes["mhlo.num_partitions"] = partitions
+    module = module_of(program, source)
+    if not expand_manual_parts(module, program, partitions):
+        wrong = f"{module.name}: how a part of the program for {partitions} devices is cut is not known to xlalite"
+        raise Refusal(ErrorCode.UNIMPLEMENTED, wrong)
     module.config = replace(module.config, replica_count=replicas, num_partitions=partitions)
     return module
+
+
+def _memory_kinds(code: bytes, count: int) -> list[str]:
+    """In which memory each result of a program is to be; most programs name none, and are not read for that."""
+    if b"mhlo.memory_kind" not in code:
+        return [MEMORY_KINDS[0]] * count
+    wanted = memory_kinds(read_bytecode(code, DEFAULT_LIMITS)[0], MEMORY_KINDS[0])
+    unknown = [kind for kind in wanted if kind not in MEMORY_KINDS]
+    if unknown:
+        raise Refusal(ErrorCode.INVALID_ARGUMENT, f"there is no memory of the kind {unknown[0]!r}")
+    return wanted
+
+
+def _has_manual_parts(code: bytes) -> bool:
+    """Whether operations in a program say what each device does; they may be all of it."""
+    return b"manual_computation" in code
+
+
+def _cuts(code: bytes, options: ProgramOptions) -> tuple[list[Cut], list[Cut]] | None:
+    """How the arrays of a program are cut that does not say itself what each device does; None for others."""
+    count = options.num_partitions
+    if count == 1:
+        return None
+    program, _ = read_bytecode(code, DEFAULT_LIMITS)
+    if program_of_one_device(program):
+        return None
+    wanted = f"{program.name}: of a program for {count} devices xlalite"
+    if _has_manual_parts(code) and TARGET.encode() in code:
+        wrong = "cannot call Python functions, unless jax.shard_map is a jitted function of its own"
+        raise Refusal(ErrorCode.UNIMPLEMENTED, f"{wanted} {wrong}")
+    cuts = None if options.replica_count > 1 else entry_cuts(program, count)
+    if cuts is None:
+        raise Refusal(ErrorCode.UNIMPLEMENTED, f"{wanted} does not know how its arguments or results are cut")
+    return cuts
 
 
 _programs: dict[int, LoadedProgram] = {}
@@ -305,7 +359,7 @@ def _code_size(arguments: Any) -> None:
 
 
 @function("Executable_OutputMemoryKinds")
-def _memory_kinds(arguments: Any) -> None:
+def _output_memory_kinds(arguments: Any) -> None:
     program = _program(arguments)
     _, kinds, lengths = program.output_kinds
     arguments.num_outputs = len(program.outputs)

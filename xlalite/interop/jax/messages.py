@@ -46,12 +46,14 @@ class ProgramOptions:
         replica_count: Number of replicas.
         num_partitions: Number of partitions.
         overrides: The compiler's options by name.
+        donates: Whether results may take the memory of arguments.
     """
 
     devices: tuple[tuple[int, ...], ...] = ((0,),)
     replica_count: int = 1
     num_partitions: int = 1
     overrides: Mapping[str, str | bool | int | float] = field(default_factory=dict)
+    donates: bool = True
 
     @property
     def device_numbers(self) -> tuple[int, ...]:
@@ -63,7 +65,7 @@ class ProgramOptions:
         """How the program is compiled."""
         excess = str(self.overrides.get("xla_allow_excess_precision", False)).lower() in ("true", "1")
         debug = replace(CompileOptions().debug, allow_excess_precision=excess)
-        return CompileOptions(donate_arguments=True, debug=debug)
+        return CompileOptions(donate_arguments=self.donates, debug=debug)
 
     def assignment(self) -> bytes:
         """The devices as a message."""

@@ -14,6 +14,7 @@ def initialize() -> None:
         return
     from jax._src import xla_bridge
 
+    from xlalite.interop.jax.buffer_callbacks import register_buffer_callbacks
     from xlalite.interop.jax.callbacks import register_callbacks
     from xlalite.interop.jax.lowerings import register_lowerings
     from xlalite.interop.jax.platform import platform_name
@@ -24,3 +25,4 @@ def initialize() -> None:
     xla_bridge.register_plugin(PLUGIN, priority=_PRIORITY, c_api=capsule())
     register_lowerings(platform_name())
     register_callbacks(platform_name())
+    register_buffer_callbacks(platform_name())

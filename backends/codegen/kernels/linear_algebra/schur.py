@@ -65,7 +65,7 @@ class TriangularisingKernel(BatchedKernel):
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """The matrix, the columns of Z, Q, a block, a row, and arrays: four of taus, an order, scales."""
+        """The matrix, the columns of Z, Q, a block, a row, and arrays: four of taus, an order, scales, lengths."""
         size = self._size
         return (
             *(matrix_bytes(self.form, size),) * 2,
@@ -73,7 +73,7 @@ class TriangularisingKernel(BatchedKernel):
             block_bytes(self.inner, self.inner),
             matrix_bytes(replace(self.form, rows=1), size),
             *(aligned(size * representation(self.form.dtype).size_bytes),) * 4,
-            *(aligned(size * 8),) * 2,
+            *(aligned(size * 8),) * 3,
         )
 
     def emit_matrix(self, entry: KernelEntry, parts: Sequence[Value], batch: Index) -> None:
@@ -126,11 +126,11 @@ class TriangularisingKernel(BatchedKernel):
         """Whether rows and columns are scaled before, so that the result is not unitarily similar."""
         return False
 
-    def balance_lines(self, parts: Sequence[Value]) -> tuple[ArrayView, ArrayView]:
-        """The order of rows and the scales."""
-        lines = zip(parts[9:11], (DType.S64, self.form.dtype.component), strict=True)
-        order, scales = (ArrayView.row_major(part, dtype, (self._size,)) for part, dtype in lines)
-        return order, scales
+    def balance_lines(self, parts: Sequence[Value]) -> tuple[ArrayView, ArrayView, ArrayView]:
+        """The order of rows, scales and lengths."""
+        lines = zip(parts[9:12], (DType.S64, *(self.form.dtype.component,) * 2), strict=True)
+        order, scales, lengths = (ArrayView.row_major(part, dtype, (self._size,)) for part, dtype in lines)
+        return order, scales, lengths
 
     @abstractmethod
     def _write(

@@ -112,8 +112,9 @@ def _write_queries(writer: Writer) -> None:
     with writer.function("Buffer_IsDeleted") as (fb, arguments):
         arguments.store("is_deleted", narrow(fb, Record(fb, Buffer, arguments.load("buffer")).load("is_deleted")))
     with writer.function("Memory_Kind") as (fb, arguments):
-        arguments.store("text", writer.shared(fb).load("memory_kind"))
-        arguments.store("text_size", writer.shared(fb).load("memory_kind_size"))
+        memory = Record(fb, Place, arguments.load("memory"))
+        arguments.store("text", memory.load("kind"))
+        arguments.store("text_size", memory.load("kind_size"))
 
 
 def _write_lifetimes(writer: Writer) -> None:
@@ -164,22 +165,21 @@ def _write_copies(writer: Writer) -> None:
         with writer.function(f"Buffer_CopyTo{what.capitalize()}") as (fb, arguments):
             buffer = Record(fb, Buffer, arguments.load("buffer"))
             place = arguments.load(what)
-            places = (place, Record(fb, Place, place).load("other"))
+            memory = Record(fb, Place, place).load("other") if what == "device" else place
             with writer.reading(fb, buffer.pointer):
                 block = fb.call(writer.new_block, buffer.load("size_bytes"))
                 with fb.if_(fb.icmp("ne", block, NULL)):
                     fb.memcpy(Record(fb, Block, block).load("data"), buffer.load("data"), buffer.load("size_bytes"))
             _require_memory(writer, fb, block)
-            device, memory = places if what == "device" else places[::-1]
             described = (buffer.load("size_bytes"), buffer.load("type"), buffer.load("rank"), buffer.end)
-            result = fb.call(writer.new_buffer, block, *described, device, memory)
+            result = fb.call(writer.new_buffer, block, *described, memory)
             _require_memory(writer, fb, result)
             arguments.store("result", result)
 
 
 def _write_from_host(writer: Writer) -> None:
     """Dense arrays are copied, or used where they are if the host leaves them alone; others are Python's."""
-    is_dense, place_of = _write_is_dense(writer), _write_place_of(writer)
+    is_dense, memory_of = _write_is_dense(writer), _write_memory_of(writer)
     with writer.function("Client_BufferFromHostBuffer") as (fb, arguments):
         kind, dims, rank = (arguments.load(name) for name in ("type", "dims", "rank"))
         shared = writer.shared(fb)
@@ -215,9 +215,8 @@ def _write_from_host(writer: Writer) -> None:
             fb.memcpy(Record(fb, Block, copy).load("data"), data, size)
             arguments.store("done_with_host_buffer", writer.ready_event(fb))
             stays.yield_(copy)
-        device = fb.call(place_of, arguments.load("device"), arguments.load("memory"))
-        memory = Record(fb, Place, device).load("other")
-        buffer = fb.call(writer.new_buffer, stays.results[0], size, kind, rank, dims, device, memory)
+        memory = fb.call(memory_of, arguments.load("device"), arguments.load("memory"))
+        buffer = fb.call(writer.new_buffer, stays.results[0], size, kind, rank, dims, memory)
         _require_memory(writer, fb, buffer)
         arguments.store("buffer", buffer)
 
@@ -227,15 +226,15 @@ def _require_memory(writer: Writer, fb: FunctionBuilder, block: Value) -> None:
         writer.return_error(fb, ErrorCode.INTERNAL, NO_MEMORY)
 
 
-def _write_place_of(writer: Writer) -> Function:
-    """The device of a device, a memory, or neither."""
-    with writer.helper("place_of", PTR, (PTR, PTR)) as fb:
+def _write_memory_of(writer: Writer) -> Function:
+    """The memory that is meant by a device, a memory, or neither."""
+    with writer.helper("memory_of", PTR, (PTR, PTR)) as fb:
         device, memory = fb.parameters
-        with fb.if_(fb.icmp("ne", device, NULL)):
-            fb.ret(device)
         with fb.if_(fb.icmp("ne", memory, NULL)):
-            fb.ret(Record(fb, Place, memory).load("other"))
-        fb.ret(writer.shared(fb).load("default_device"))
+            fb.ret(memory)
+        with fb.if_(fb.icmp("ne", device, NULL)):
+            fb.ret(Record(fb, Place, device).load("other"))
+        fb.ret(Record(fb, Place, writer.shared(fb).load("default_device")).load("other"))
     return fb.function
 
 

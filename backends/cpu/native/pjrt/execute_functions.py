@@ -100,8 +100,7 @@ def _write_execute_held(writer: Writer, donate: Function, contains: Function) ->
             with fb.if_(fb.icmp("sge", alias, 0)):
                 fb.store(data, fb.gep(PTR, params, alias))
             described = (spec.load("size_bytes"), spec.load("type"), spec.load("rank"), spec.load("dims"))
-            place = (loaded.load("device"), loaded.load("memory"))
-            buffer = fb.call(writer.new_buffer, block, *described, *place)
+            buffer = fb.call(writer.new_buffer, block, *described, spec.load("memory"))
             with fb.if_(fb.icmp("eq", buffer, NULL)):
                 _for_each(fb, results_list, index, writer.drop_buffer)
                 writer.return_error(fb, ErrorCode.INTERNAL, NO_MEMORY)

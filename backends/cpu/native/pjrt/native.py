@@ -38,7 +38,7 @@ class Native:
         shared: What it and Python tell each other.
         new_error: `new_error(code, text, length)`.
         new_block: `new_block(size_bytes)`: the address, or None when there is no memory.
-        new_buffer: `new_buffer(block, size_bytes, type, rank, dims, device, memory)`, which takes over the block.
+        new_buffer: `new_buffer(block, size_bytes, type, rank, dims, memory)`, which takes over the block.
         drop_block: `drop_block(block)`: gives up an owner.
         drop_buffer: `drop_buffer(buffer)`.
         hold: `hold(buffer)`: keeps its memory until `let_go(buffer)`; 0 if it was deleted before.
@@ -58,7 +58,7 @@ class Native:
         self.new_error = self._function(NEW_ERROR, _POINTER, _WORD, ctypes.c_char_p, _WORD)
         self.new_block = self._function(NEW_BLOCK, _POINTER, _WORD)
         self.new_buffer = self._function(
-            NEW_BUFFER, _POINTER, _POINTER, _WORD, ctypes.c_int32, _WORD, _POINTER, _POINTER, _POINTER
+            NEW_BUFFER, _POINTER, _POINTER, _WORD, ctypes.c_int32, _WORD, _POINTER, _POINTER
         )
         self.drop_block, self.drop_buffer = (self._function(name, None, _POINTER) for name in (DROP_BLOCK, DROP_BUFFER))
         self.hold, self.let_go = self._function(HOLD, ctypes.c_int32, _POINTER), self._function(LET_GO, None, _POINTER)

@@ -59,13 +59,23 @@ class Buffer(ctypes.Structure):
 
 
 class Place(ctypes.Structure):
-    """A device or its memory: its number, and the other one."""
+    """A device or a memory of it.
 
-    _fields_ = (("number", ctypes.c_int64), ("other", ctypes.c_void_p))
+    Fields:
+        other: The device of a memory; of a device, its usual memory.
+        kind, kind_size: What kind of memory it is.
+    """
+
+    _fields_ = (
+        ("number", ctypes.c_int64),
+        ("other", ctypes.c_void_p),
+        ("kind", ctypes.c_void_p),
+        ("kind_size", ctypes.c_int64),
+    )
 
 
 class OutputSpec(ctypes.Structure):
-    """What a result of an executable is; `alias` is the argument whose memory it takes, or -1."""
+    """What a result of an executable is; `alias` is the argument whose block it takes, or -1."""
 
     _fields_ = (
         ("type", ctypes.c_int32),
@@ -73,6 +83,7 @@ class OutputSpec(ctypes.Structure):
         ("size_bytes", ctypes.c_int64),
         ("rank", ctypes.c_int64),
         ("dims", ctypes.c_void_p),
+        ("memory", ctypes.c_void_p),
     )
 
 
@@ -96,8 +107,6 @@ class Loaded(ctypes.Structure):
         ("specs", ctypes.c_void_p),
         ("input_bytes", ctypes.c_void_p),
         ("is_donated", ctypes.c_void_p),
-        ("device", ctypes.c_void_p),
-        ("memory", ctypes.c_void_p),
         ("is_deleted", ctypes.c_int32),
         ("pad", ctypes.c_int32),
         ("next", ctypes.c_void_p),
@@ -113,7 +122,6 @@ class Shared(ctypes.Structure):
         explain_failure: The error for an executable and the status of a run.
         item_bytes: Bytes of an element of each type.
         default_device: Where arrays go that name no place.
-        memory_kind, memory_kind_size: The kind of all memory.
         bytes_in_use: What the blocks hold.
         destroyed: The executables that jaxlib has destroyed, a list.
         ready: An event that has always happened.
@@ -121,8 +129,7 @@ class Shared(ctypes.Structure):
 
     _fields_ = (
         *((name, ctypes.c_void_p) for name in ("run", "buffer_from_strided", "execute_on_devices", "explain_failure")),
-        *((name, ctypes.c_void_p) for name in ("item_bytes", "default_device", "memory_kind")),
-        ("memory_kind_size", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ("item_bytes", "default_device")),
         ("bytes_in_use", ctypes.c_int64),
         ("destroyed", ctypes.c_void_p),
         ("ready", Event),

@@ -27,7 +27,7 @@ from xlalite.backends.codegen.llvm import (
 from xlalite.backends.cpu.native.call.call_records import FREE, MALLOC
 from xlalite.backends.cpu.native.heap import PLAIN_ALIGNMENT_BYTES, allocate, release
 from xlalite.backends.cpu.native.pjrt.abi import ARGUMENTS, ErrorCode
-from xlalite.backends.cpu.native.pjrt.records import Awaiter, Block, Buffer, ErrorRecord, Event, Shared
+from xlalite.backends.cpu.native.pjrt.records import Awaiter, Block, Buffer, ErrorRecord, Event, Place, Shared
 from xlalite.backends.cpu.native.record import NULL, Record
 from xlalite.hlo.records import dataclass
 
@@ -170,9 +170,9 @@ class Writer:
         return fb.function
 
     def _write_new_buffer(self) -> Function:
-        """A buffer over a whole block, which it takes over, or null; the place is a device and its memory."""
-        with self.helper(NEW_BUFFER, PTR, (PTR, I64, I32, I64, PTR, PTR, PTR), public=True) as fb:
-            block, size, kind, rank, dims, device, memory = fb.parameters
+        """A buffer over a whole block, which it takes over, or null."""
+        with self.helper(NEW_BUFFER, PTR, (PTR, I64, I32, I64, PTR, PTR), public=True) as fb:
+            block, size, kind, rank, dims, memory = fb.parameters
             dims_bytes = fb.shl(rank, 3)
             buffer = Record(fb, Buffer, new_record(fb, fb.add(dims_bytes, ctypes.sizeof(Buffer))))
             with fb.if_(fb.icmp("eq", buffer.pointer, NULL)):
@@ -183,7 +183,7 @@ class Writer:
                 "size_bytes": size,
                 "type": kind,
                 "rank": rank,
-                "device": device,
+                "device": Record(fb, Place, memory).load("other"),
                 "memory": memory,
             }
             for name, value in values.items():

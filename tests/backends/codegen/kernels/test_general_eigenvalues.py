@@ -138,6 +138,22 @@ def test_badly_scaled_matrices_are_balanced(compile_text: Any, rng: np.random.Ge
     assert (np.abs(x @ back - back * w) <= 1000 * float(np.finfo(x.dtype).eps)).all()
 
 
+@pytest.mark.parametrize("dtype", LETTERS)
+def test_eigenvectors_of_graded_matrices(compile_text: Any, rng: np.random.Generator, dtype: str) -> None:
+    """Whatever grows: columns, rows or both; a plain balance loses all digits of what is small."""
+    size, sizes = 24, 10.0 ** -np.linspace(0, 10, 24)
+    x = matrices(rng, dtype, 6, size, size)
+    x[0], x[1], x[2] = x[0] * sizes, x[1] * sizes[::-1], x[2] * sizes[::-1, None]
+    x[3], x[4] = x[3] * rng.permutation(sizes), x[4] * np.sqrt(np.outer(sizes[::-1], sizes[::-1]))
+    found = compile_text(eig(dtype, x.shape))(x)
+    require_eigenvectors(x, found)
+    w = found[0] if len(found) == 4 else found[0] + 1j * found[1]
+    for one, values in zip(x, w, strict=True):
+        sign, logarithm = np.linalg.slogdet(one.astype(np.complex128))
+        assert abs(np.prod(values / np.abs(values)) - sign) <= 1e5 * np.finfo(x.dtype).eps
+        assert abs(np.log(np.abs(values)).sum() - logarithm) <= 1e5 * np.finfo(x.dtype).eps
+
+
 @pytest.mark.parametrize("dtype", ["f64", "c64"])
 def test_only_the_vectors_that_are_asked_for(compile_text: Any, rng: np.random.Generator, dtype: str) -> None:
     x = matrices(rng, dtype, 2, 33, 33)
