@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -65,6 +66,17 @@ def test_excess_precision_is_allowed_where_it_is_asked_for() -> None:
         options = {"xla_allow_excess_precision": asked}
         assert np.array_equal(jax.jit(cube, compiler_options=options)(x), wanted)
     """)
+
+
+def test_flags_of_the_environment_count(tmp_path: Path) -> None:
+    program = """
+    x = np.linspace(1, 2, 100, dtype=np.float32).astype(jnp.bfloat16)
+    print(np.array_equal(jax.jit(lambda x: x * x * x)(x), x * x * x))
+    """
+    assert run(program, XLALITE_FLAGS="") == "True\n"
+    assert run(program, XLALITE_FLAGS=f"--xla_allow_excess_precision --xla_dump_to={tmp_path}") == "False\n"
+    assert any(tmp_path.iterdir())
+    run('refused(lambda: jax.jit(jnp.sin)(1.0), "xla_dumpto")', XLALITE_FLAGS="--xla_dumpto=x")
 
 
 def test_programs_give_what_numpy_gives() -> None:

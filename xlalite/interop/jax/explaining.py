@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xlalite.backends.base import CompileOptions, Executable, get_backend
+from xlalite.backends.base import Executable
+from xlalite.client.compilation import compile
 from xlalite.hlo.text import parse
 from xlalite.hlo.types.decision import Decision
 
@@ -22,7 +23,7 @@ def compiled(function: Callable[..., Any], *arguments: Any, **named: Any) -> Exe
 
     jitted = function if hasattr(function, "lower") else jax.jit(function)
     module = parse(jitted.lower(*arguments, **named).as_text(debug_info=True))
-    return get_backend("cpu").compile(module, CompileOptions())
+    return compile(module)
 
 
 def explain(function: Callable[..., Any], *arguments: Any, **named: Any) -> Sequence[Decision]:

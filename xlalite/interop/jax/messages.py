@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 
 from xlalite.backends.base import CompileOptions
+from xlalite.client.compilation import compile_options
+from xlalite.flags import flags_from_environment
 from xlalite.hlo.errors import ParseError
 from xlalite.hlo.ir.module import HloModule
 from xlalite.hlo.proto.message import ProtoMessage
@@ -62,10 +64,15 @@ class ProgramOptions:
 
     @property
     def compile_options(self) -> CompileOptions:
-        """How the program is compiled."""
-        excess = str(self.overrides.get("xla_allow_excess_precision", False)).lower() in ("true", "1")
-        debug = replace(CompileOptions().debug, allow_excess_precision=excess)
-        return CompileOptions(donate_arguments=self.donates, debug=debug)
+        """How the program is compiled: as the flags in the environment say, but for what jax asks of this one.
+
+        Raises:
+            FlagError: A flag does not exist, or a value is not what it takes.
+        """
+        options = compile_options(flags_from_environment())
+        asked = self.overrides.get("xla_allow_excess_precision", options.debug.allow_excess_precision)
+        debug = replace(options.debug, allow_excess_precision=str(asked).lower() in ("true", "1"))
+        return replace(options, donate_arguments=self.donates, debug=debug)
 
     def assignment(self) -> bytes:
         """The devices as a message."""
