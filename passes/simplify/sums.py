@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from xlalite.hlo.building.construct import binary, broadcast, concatenate, scalar, splat_like, unary
 from xlalite.hlo.ir.instruction import HloInstruction
+from xlalite.hlo.types.dtype import DType
 from xlalite.passes.rewriting.patterns import (
     is_ieee,
     is_integer,
@@ -178,6 +181,11 @@ def subtract_sum(instruction: HloInstruction) -> RuleResult:
     return b if a is rhs else a if b is rhs else None
 
 
+def negate_powers(instruction: HloInstruction) -> RuleResult:
+    """-A = NaN for floats that have no negative numbers, so that no other rule takes two negations for none."""
+    return splat_like(math.nan, instruction) if instruction.shape.dtype is DType.F8E8M0FNU else None
+
+
 def negate_twice(instruction: HloInstruction) -> RuleResult:
     """--A = A."""
     inner = instruction.operand(0)
@@ -229,6 +237,7 @@ RULES: tuple[RewriteRule, ...] = (
     RewriteRule("subtract", subtract_from_zero),
     RewriteRule("subtract", subtract_negated),
     RewriteRule("subtract", subtract_sum),
+    RewriteRule("negate", negate_powers),
     RewriteRule("negate", negate_twice),
     RewriteRule("negate", negate_scaled),
     RewriteRule("negate", negate_difference),

@@ -258,6 +258,11 @@ CASES = (
     Case("power_two", lambda v: v.x**2.0, lambda v: v.x**3.0),
     Case("power_three_of_integer", lambda v: v.i**3, lambda v: v.x**3.0),
     Case("power_minus_one", lambda v: v.x**-1.0, lambda v: v.i**-1),
+    Case(
+        "negate_powers",
+        lambda v: -v.cv(v.x, DType.F8E8M0FNU) * -v.cv(v.y, DType.F8E8M0FNU),
+        lambda v: -v.cv(v.x, DType.F8E4M3),
+    ),
     Case("negate_twice", lambda v: v.op("negate", -v.x), lambda v: -v.op("abs", v.x)),
     Case("negate_scaled", lambda v: -(v.x * 0.3), lambda v: -(v.x * v.y)),
     Case("negate_difference", lambda v: -(v.i - v.j), lambda v: -(v.x - v.y)),
