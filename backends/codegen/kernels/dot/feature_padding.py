@@ -42,17 +42,20 @@ class ConvolutionFeaturePadding(OpExpander):
 
     def may_expand(self, instruction: HloInstruction) -> bool:
         """Whether there are features to add, and the product is cheaper with them."""
-        return self._added(instruction) > 0 and self.least_cycles(instruction) < self._cycles(instruction)
+        added = self._added(instruction)
+        return added > 0 and self._cycles_with(added, instruction) < self._cycles(instruction)
 
     def least_cycles(self, convolution: HloInstruction) -> float:
         """Those of a product as it is, or of writing features to it and of the larger one."""
         added, before = self._added(convolution), self._cycles(convolution)
-        if not added:
-            return before
+        return min(before, self._cycles_with(added, convolution)) if added else before
+
+    def _cycles_with(self, added: int, convolution: HloInstruction) -> float:
+        """Those of writing so many features to a product, and of the larger one."""
         shapes = _padded_shapes(convolution, added)
         written = sum(shape.element_count for shape in shapes) / self.target.lanes(32)
         larger = on_parameters(convolution, shapes, convolution.attrs, convolution.shape)
-        return min(before, _PAD * written + self._cycles(larger))
+        return _PAD * written + self._cycles(larger)
 
     def _cycles(self, convolution: HloInstruction) -> float:
         if is_matrix_product(convolution):

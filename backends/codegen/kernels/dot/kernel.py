@@ -54,8 +54,6 @@ from xlalite.passes.analysis.matrix_products import is_matrix_product
 from xlalite.passes.fusion.kernel_shape import KernelShape, results_of
 from xlalite.passes.fusion.read_steps import FEW
 
-"""The parameters of a kernel."""
-
 _LONG_CALL_STEPS = 512
 """Multiply-adds of vectors from which on loops around tiles take longer to optimise than that ever gains."""
 

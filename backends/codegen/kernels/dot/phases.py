@@ -229,11 +229,11 @@ def _alike(plans: Sequence[DotPlan]) -> Sequence[DotPlan]:
 
 
 def _with_rows(plan: DotPlan, rows: int) -> DotPlan:
-    if plan.rows == rows and plan.packs_lhs:
+    if not plan.packs_lhs:
+        return replace(plan, rows=rows, overlaps=plan.row_run % rows > 0)
+    if plan.rows == rows:
         return plan
-    if plan.packs_lhs:
-        return replace(plan, rows=rows, unit_rows=min(-(-plan.unit_rows // rows) * rows, plan.view.m))
-    return replace(plan, rows=rows, overlaps=plan.row_run % rows > 0)
+    return replace(plan, rows=rows, unit_rows=min(-(-plan.unit_rows // rows) * rows, plan.view.m))
 
 
 def _kernel(request: KernelRequest, plan: DotPlan) -> DotKernel:
