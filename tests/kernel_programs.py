@@ -100,6 +100,41 @@ def few_columns(dtype: str, rows: int, columns: int) -> Iterator[str]:
         yield program(f"{dtype}[{others},{rows}] dot(p1, p0), {terms}{{1}}", tall, f"{dtype}[{others},{columns}]")
 
 
+def small_matrices(dtype: str, count: int, rows: int, columns: int) -> Iterator[str]:
+    """What spreads, turns and multiplies many matrices of a few rows and columns."""
+    matrix, turned = f"{dtype}[{count},{rows},{columns}]", f"{dtype}[{count},{columns},{rows}]"
+    line, column, combine = (
+        f"{dtype}[{count},{columns}]",
+        f"{dtype}[{count},{rows}]",
+        "xor" if dtype == "pred" else "add",
+    )
+    beside, below = f"x = {matrix} broadcast(p1), dimensions={{0,2}}", f"y = {matrix} broadcast(p2), dimensions={{0,1}}"
+    flipped = [f"w = {matrix} {combine}(x, y)", f"z = {matrix} reverse(p0), dimensions={{1,2}}"]
+    yield program(f"{matrix} {combine}(w, z)", matrix, line, column, lines=[beside, below, *flipped])
+    across = f"y = {matrix} transpose(p2), dimensions={{0,2,1}}"
+    yield program(f"{matrix} {combine}(x, y)", f"{dtype}[]", line, turned, lines=[beside, across])
+    more = f"{dtype}[{count},{rows + 1},{columns + 1}]"
+    cut = f"y = {matrix} slice(p0), slice={{[0:{count}], [1:{rows + 1}], [0:{columns}]}}"
+    yield program(f"{matrix} {combine}(x, y)", more, line, lines=[beside, cut])
+    if count % 2 == 0:
+        halves = [f"h = {dtype}[{count}] reshape(p0)", f"y = {matrix} broadcast(h), dimensions={{0}}"]
+        yield program(f"{matrix} {combine}(x, y)", f"{dtype}[2,{count // 2}]", line, lines=[beside, *halves])
+    if rows % 2 == 0:
+        halves = [f"h = {column} reshape(p0)", f"y = {matrix} broadcast(h), dimensions={{0,1}}"]
+        yield program(f"{matrix} {combine}(x, y)", f"{dtype}[{count},2,{rows // 2}]", line, lines=[beside, *halves])
+    if dtype == "pred":
+        return
+    for dimension in () if dtype.startswith("c") else (0, 1, 2):
+        places = f"y = {matrix} iota(), iota_dimension={dimension}"
+        yield program(f"{matrix} subtract(x, y)", f"{dtype}[]", line, lines=[beside, places])
+    square = f"{dtype}[{count},{rows},{rows}]"
+    for left, right in ((matrix, turned), (matrix, matrix), (turned, turned), (turned, matrix)):
+        terms = f"lhs_contracting_dims={{{2 - (left == turned)}}}, rhs_contracting_dims={{{1 + (right == matrix)}}}"
+        batch = f"lhs_batch_dims={{0}}, rhs_batch_dims={{0}}, {terms}"
+        yield program(f"{square} dot(p0, p1), {batch}", left, right)
+        yield program(f"{square} dot(p0, y), {batch}", left, right, lines=[f"y = {right} add(p1, p1)"])
+
+
 MANY_ROWS = 8192
 """With so many, each of `narrow_rows` is worth a loop with vectors along the rows."""
 

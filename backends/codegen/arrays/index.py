@@ -1,7 +1,8 @@
 """Indices as element generators see them: per dimension, a position that is known for every lane.
 
-A position is affine (a scalar base plus a constant step per lane) or, after arithmetic that is not affine, a vector of
-its own. Affine positions make reads into plain loads: step 0 is one scalar load, step 1 a contiguous vector load.
+A position is affine (a scalar base plus a constant step per lane), a pattern (a scalar base plus a number for each
+lane) or, after other arithmetic, a vector of its own. Affine positions make reads into plain loads: step 0 is one
+scalar load, step 1 a contiguous vector load. Patterns make them into loads of what lies around, and shuffles.
 """
 
 from __future__ import annotations
@@ -11,7 +12,18 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import TypeAlias
 
-from xlalite.backends.codegen.llvm import I8, I32, I64, PTR, FunctionBuilder, Type, Value, constant
+from xlalite.backends.codegen.llvm import (
+    I8,
+    I32,
+    I64,
+    PTR,
+    FunctionBuilder,
+    Type,
+    Value,
+    constant,
+    vector,
+    vector_constant,
+)
 from xlalite.hlo.records import dataclass
 
 
@@ -50,13 +62,21 @@ class Affine:
 
 
 @dataclass(frozen=True, slots=True)
+class Pattern:
+    """Lane k is at base + places[k]; steps are not all the same."""
+
+    base: Base
+    places: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Lanes:
     """Each lane's position is in a vector of i64."""
 
     vector: Value
 
 
-Position: TypeAlias = Affine | Lanes
+Position: TypeAlias = Affine | Pattern | Lanes
 Index: TypeAlias = tuple[Position, ...]
 
 ZERO = Affine(0)
@@ -68,7 +88,7 @@ def index_key(index: Index) -> tuple[object, ...]:
         [
             ("lanes", position.vector.text)
             if isinstance(position, Lanes)
-            else (_base_key(position.base), position.step)
+            else (_base_key(position.base), position.step if isinstance(position, Affine) else position.places)
             for position in index
         ]
     )
@@ -93,6 +113,19 @@ def sum_of(a: Base, b: Base) -> Base:
     return _simplest(tuple(term for term in terms.values() if term[1]), _number(a) + _number(b))
 
 
+def patterned(base: Base, places: Sequence[int]) -> Affine | Pattern:
+    """Lanes at a base and so much behind it each."""
+    step = places[1] - places[0] if len(places) > 1 else 0
+    if all(place == places[0] + lane * step for lane, place in enumerate(places)):
+        return Affine(sum_of(base, places[0]), step)
+    return Pattern(base, tuple(places))
+
+
+def parted(base: Base) -> tuple[Base, int, int]:
+    """The registers of a base, what divides all multiples of them (0 if there are none), and its number."""
+    return _simplest(_terms(base), 0), math.gcd(*(factor for _, factor in _terms(base))), _number(base)
+
+
 def remainder_of(base: Base, divisor: int) -> int | None:
     """The remainder of a base by a positive number, if it is the same for all values of the registers."""
     return _number(base) % divisor if all(factor % divisor == 0 for _, factor in _terms(base)) else None
@@ -102,6 +135,12 @@ def _scaled(a: Base, factor: int) -> Base:
     if isinstance(a, int):
         return a * factor
     return _simplest(tuple((register, times * factor) for register, times in _terms(a) if factor), _number(a) * factor)
+
+
+def _quotient(base: Base, divisor: int) -> Base:
+    """The quotient by a number that divides all multiples of registers, rounded down."""
+    terms = tuple((register, factor // divisor) for register, factor in _terms(base))
+    return _simplest(terms, _number(base) // divisor)
 
 
 def _terms(base: Base) -> tuple[tuple[Value, int], ...]:
@@ -136,6 +175,8 @@ class IndexMath:
         if self.lanes == 1:
             return base
         spread = self.fb.splat(base, self.lanes)
+        if isinstance(position, Pattern):
+            return self.fb.add(spread, vector_constant(vector(I64, self.lanes), position.places))
         if position.step == 0:
             return spread
         return self.fb.add(spread, self.fb.lane_numbers(I64, self.lanes, position.step))
@@ -218,10 +259,12 @@ class IndexMath:
 
     def bounds(self, position: Position) -> tuple[int, int] | None:
         """The least and the greatest position that a lane which counts can have, if they are known."""
-        if isinstance(position, Lanes) or position.bounds is not None or not isinstance(position.base, int):
-            return None if isinstance(position, Lanes) else position.bounds
-        last = position.base + position.step * (self.lanes - 1)
-        return min(position.base, last), max(position.base, last)
+        if isinstance(position, Affine) and position.bounds is not None:
+            return position.bounds
+        if isinstance(position, Lanes) or not isinstance(position.base, int):
+            return None
+        places = self._places(position)
+        return position.base + min(places), position.base + max(places)
 
     def add(self, a: Position, b: Position) -> Position:
         """Sum."""
@@ -230,11 +273,13 @@ class IndexMath:
         if isinstance(a, Affine) and isinstance(b, Affine):
             bounds, spacing = _sum(self.bounds(a), self.bounds(b)), math.gcd(_spacing(a), _spacing(b))
             return Affine(sum_of(a.base, b.base), a.step + b.step, bounds, spacing)
-        return Lanes(self.fb.add(self.vector(a), self.vector(b)))
+        if isinstance(a, Lanes) or isinstance(b, Lanes):
+            return Lanes(self.fb.add(self.vector(a), self.vector(b)))
+        return patterned(sum_of(a.base, b.base), [*map(sum, zip(self._places(a), self._places(b), strict=True))])
 
     def add_constant(self, a: Position, offset: int) -> Position:
         """Sum with a number known now."""
-        if offset == 0 or isinstance(a, Lanes):
+        if offset == 0 or not isinstance(a, Affine):
             return a if offset == 0 else self.add(a, Affine(offset))
         bounds = self.bounds(a)
         moved = None if bounds is None else (bounds[0] + offset, bounds[1] + offset)
@@ -246,6 +291,8 @@ class IndexMath:
             return a
         if isinstance(a, Lanes):
             return Lanes(self.fb.mul(a.vector, factor))
+        if isinstance(a, Pattern):
+            return patterned(_scaled(a.base, factor), [place * factor for place in a.places])
         bounds = _product(self.bounds(a), factor)
         return Affine(_scaled(a.base, factor), a.step * factor, bounds)
 
@@ -266,6 +313,8 @@ class IndexMath:
             bounds = self.bounds(a)
             quotients = None if bounds is None else (bounds[0] // divisor, bounds[1] // divisor)
             return Affine(self.fb.udiv(self.scalar(a.base), divisor), 0, quotients)
+        if isinstance(a, Pattern) and (rest := remainder_of(a.base, divisor)) is not None:
+            return patterned(_quotient(a.base, divisor), [(rest + place) // divisor for place in a.places])
         return Lanes(self._narrowed(a, divisor, self.fb.udiv))
 
     def modulo(self, a: Position, divisor: int) -> Position:
@@ -278,6 +327,8 @@ class IndexMath:
         if isinstance(a, Affine) and self._is_within_one(a, divisor):
             spacing = math.gcd(divisor, a.step * self.lanes or 1)
             return Affine(self.fb.urem(self.scalar(a.base), divisor), a.step, (0, divisor - 1), spacing)
+        if isinstance(a, Pattern) and (rest := remainder_of(a.base, divisor)) is not None:
+            return patterned(0, [(rest + place) % divisor for place in a.places])
         return Lanes(self._narrowed(a, divisor, self.fb.urem))
 
     def linear(self, index: Index, strides: Sequence[Value | int]) -> Position:
@@ -292,10 +343,14 @@ class IndexMath:
 
     def _times(self, a: Position, factor: Value) -> Position:
         """Product with a number known when the kernel runs."""
-        if isinstance(a, Lanes) or (a.step and self.lanes > 1):
+        if not isinstance(a, Affine) or (a.step and self.lanes > 1):
             return Lanes(self.fb.mul(self.vector(a), self.fb.splat(factor, self.lanes)))
         terms = tuple((self._nsw("mul", register, factor), times) for register, times in _terms(a.base))
         return Affine(sum_of(_simplest(terms, 0), _scaled(factor, _number(a.base))))
+
+    def _places(self, a: Affine | Pattern) -> Sequence[int]:
+        """How far behind its base each lane is."""
+        return a.places if isinstance(a, Pattern) else [lane * a.step for lane in range(self.lanes)]
 
     def _is_within_one(self, a: Affine, divisor: int) -> bool:
         """Whether all lanes have the same quotient by a number: those of a vector that begins at a whole one."""

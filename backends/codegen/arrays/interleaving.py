@@ -30,6 +30,13 @@ class Columns:
             found = self._found[number] = self._picked(number)
         return found
 
+    def picked(self, places: Sequence[int]) -> Value:
+        """What lies so many elements behind the first, a lane for each place; the vectors are one or two."""
+        first, second = self._vectors[0], self._vectors[1] if len(self._vectors) > 1 else None
+        if second is None and list(places) == list(range(first.type.lanes)):
+            return first
+        return self._fb.shuffle(first, second, places)
+
     def _picked(self, number: int) -> Value:
         count, lanes = len(self._vectors), self._vectors[0].type.lanes
         if count == 2:
@@ -143,6 +150,18 @@ def load_columns(
             vectors.append(fb.load(type_, place, align, metadata=metadata))
         else:
             vectors.append(fb.masked_load(type_, place, part, zero(type_), align))
+    return Columns(fb, vectors)
+
+
+def load_stretch(fb: FunctionBuilder, type_: Type, address: Value, count: int, metadata: str) -> Columns:
+    """As many elements as there are from an address on."""
+    align, lanes, vectors = type_.scalar.size_bytes, type_.lanes, []
+    for start in range(0, count, lanes):
+        place = fb.gep(type_.scalar, address, start) if start else address
+        if count - start >= lanes:
+            vectors.append(fb.load(type_, place, align, metadata=metadata))
+        else:
+            vectors.append(fb.masked_load(type_, place, lane_mask(lanes, count - start), zero(type_), align))
     return Columns(fb, vectors)
 
 

@@ -14,8 +14,10 @@ from xlalite.backends.codegen.arrays.index import (
     Index,
     IndexMath,
     Lanes,
+    Pattern,
     Position,
     index_key,
+    parted,
     remainder_of,
     row_major_strides,
     sum_of,
@@ -27,6 +29,7 @@ from xlalite.backends.codegen.arrays.interleaving import (
     load_columns,
     load_rows,
     load_some_apart,
+    load_stretch,
     mask_of_part,
     side_by_side,
 )
@@ -168,11 +171,14 @@ def _spread(math: IndexMath, value: Value) -> Value:
 
 def _load(math: IndexMath, view: ArrayView, offset: Position, mask: Value | None, rows: Rows) -> tuple[Value, ...]:
     fb, held = math.fb, representation(view.dtype)
-    if isinstance(offset, Lanes):
-        return _gather(math, view.pointer, held, offset, mask)
+    if isinstance(offset, Affine) and offset.step < 0 and mask is not None:
+        offset = Pattern(offset.base, tuple(lane * offset.step for lane in range(math.lanes)))
+    if not isinstance(offset, Affine):
+        around = None if isinstance(offset, Lanes) else _load_around(math, view, offset, mask, rows)
+        return around or _gather(math, view.pointer, held, offset, mask)
     if math.lanes == 1 or offset.step == 0:
         return _load_scalar(math, view.pointer, held, offset, view.metadata)
-    if offset.step < 0 and mask is None:
+    if offset.step < 0:
         first = Affine(sum_of(offset.base, (math.lanes - 1) * offset.step), -offset.step)
         turned = range(math.lanes - 1, -1, -1)
         return tuple(fb.shuffle(part, None, turned) for part in _load(math, view, first, None, rows))
@@ -224,6 +230,36 @@ def _load_columns(
     return tuple(found.column(number * held.parts + part) for part in range(held.parts))
 
 
+def _load_around(
+    math: IndexMath, view: ArrayView, offset: Pattern, mask: Value | None, rows: Rows
+) -> tuple[Value, ...] | None:
+    """Elements picked out of what lies between the first and the last; None if that is too much.
+
+    Lines that lie one behind the other are loaded whole: other elements of theirs may be wanted, too.
+    """
+    fb, held = math.fb, representation(view.dtype)
+    known = tuple(range(math.lanes)) if mask is None else lanes_of_mask(mask)
+    if not known:
+        return None
+    base, line, number = parted(offset.base)
+    places = {lane: number + offset.places[lane] for lane in known}
+    begin, end = min(places.values()), max(places.values()) + 1
+    whole = (begin // line * line, -(-end // line) * line) if line else (begin, end)
+    is_whole = view.strides == row_major_strides(view.dims) and line and prod(view.dims) % line == 0
+    if is_whole and (whole[1] - whole[0]) * held.parts <= 2 * math.lanes:
+        begin, end = whole
+    count = (end - begin) * held.parts
+    if count > 2 * math.lanes:
+        return None
+    key = view.pointer.text, held.memory, index_key((Affine(sum_of(base, begin)),)), count
+    found = rows.get(key)
+    if found is None:
+        address = _address(math, view.pointer, held, Affine(sum_of(base, begin)))
+        found = rows[key] = load_stretch(fb, vector(held.memory, math.lanes), address, count, view.metadata)
+    order = [(places.get(lane, begin) - begin) * held.parts for lane in range(math.lanes)]
+    return tuple(found.picked([place + part for place in order]) for part in range(held.parts))
+
+
 def _from_rows(math: IndexMath, view: ArrayView, index: Index, rows: Rows) -> tuple[Value, ...] | None:
     """Elements of rows of a few, of which each lane has its own; None if they are no such rows.
 
@@ -236,7 +272,7 @@ def _from_rows(math: IndexMath, view: ArrayView, index: Index, rows: Rows) -> tu
     place = index[-1]
     if not isinstance(place, Affine) or place.step or not isinstance(place.base, int):
         return None
-    if all(isinstance(one, Affine) for one in index[:-1]):
+    if not any(isinstance(one, Lanes) for one in index[:-1]):
         return None
     key = view.pointer.text, held.memory, index_key(index[:-1])
     found = rows.get(key)
@@ -274,7 +310,7 @@ def _address(math: IndexMath, pointer: Value, held: Representation, offset: Posi
     place = math.scale(offset, held.parts)
     if isinstance(place, Affine):
         return math.address(held.memory, pointer, place.base)
-    return math.fb.gep(held.memory, pointer, place.vector)
+    return math.fb.gep(held.memory, pointer, math.vector(place))
 
 
 def _load_vector(

@@ -155,7 +155,8 @@ class Region:
             if isinstance(position.base, int) and (position.base >= 0 or position.step):
                 return position
             return Affine(fb.select(holds, self.emitter.math.scalar(position.base), constant(I64, 0)), position.step)
-        return Lanes(fb.select(holds, position.vector, constant(position.vector.type, 0)))
+        places = self.emitter.math.vector(position)
+        return Lanes(fb.select(holds, places, constant(places.type, 0)))
 
     def _add_uniform(self, condition: Value) -> None:
         self._uniform = condition if self._uniform is None else self.emitter.fb.and_(self._uniform, condition)

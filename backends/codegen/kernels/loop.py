@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 from typing import ClassVar
 
-from xlalite.backends.codegen.arrays.index import Affine, Index
+from xlalite.backends.codegen.arrays.index import Affine, Index, Position, patterned
+from xlalite.backends.codegen.arrays.interleaving import filled_row
 from xlalite.backends.codegen.arrays.types import Element
 from xlalite.backends.codegen.elements.elements import ElementEmitter
 from xlalite.backends.codegen.elements.rules import SEVERAL_ELEMENTS
@@ -15,8 +17,8 @@ from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequ
 from xlalite.backends.codegen.kernels.kernel_entry import lane_count, open_kernel
 from xlalite.backends.codegen.kernels.loop_nest import loop_nest, loop_nest_extent
 from xlalite.backends.codegen.kernels.plain_body import is_plain
-from xlalite.backends.codegen.kernels.vector_dimension import vector_dimension
-from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value
+from xlalite.backends.codegen.kernels.vector_dimension import vector_dimension, whole_lines
+from xlalite.backends.codegen.llvm import Function, ModuleBuilder, Value, lane_mask, lanes_of_mask
 from xlalite.hlo.ir.computation import HloComputation
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.hlo.records import dataclass
@@ -44,7 +46,10 @@ def plan_loop(request: KernelRequest, shape: KernelShape) -> LoopKernel | BlockC
 def _loops_over(request: KernelRequest, dims: tuple[int, ...]) -> LoopKernel:
     vectors = vector_dimension(request.body, dims)
     is_narrow = 0 < vectors == len(dims) - 1 and dims[0] <= FEW
-    return LoopKernel(request, dims, int(is_narrow and _shares_columns(request, dims)), vectors)
+    if is_narrow and _shares_columns(request, dims):
+        return LoopKernel(request, dims, 1, vectors)
+    lines = whole_lines(request.body, dims)
+    return LoopKernel(request, dims, 0, vectors if lines is None else lines, lines is not None)
 
 
 def _shares_columns(request: KernelRequest, dims: tuple[int, ...]) -> bool:
@@ -72,6 +77,7 @@ class LoopKernel(Kernel):
         dims: Sizes of each result.
         first: The first dimension that has a loop; a lane computes the few elements before it side by side.
         vectors: The last one, which vectors lie along, and likewise; -1 if there is none.
+        takes_lines: Whether the elements behind it are lanes of one vector instead.
     """
 
     takes_places: ClassVar[bool] = True
@@ -80,6 +86,7 @@ class LoopKernel(Kernel):
     dims: tuple[int, ...]
     first: int
     vectors: int
+    takes_lines: bool = False
 
     @property
     def extent(self) -> int:
@@ -109,15 +116,40 @@ class LoopKernel(Kernel):
                 for view, elements in zip(entry.outputs, zip(*places, strict=True), strict=True):
                     view.write_side_by_side(emitter.math, line[0], elements, mask)
 
+        def visit_lines(index: Index, lines: int, mask: Value | None) -> None:
+            known = lines if mask is None else len(lanes_of_mask(mask) or ())
+            used = known * len(behind)
+            width = filled_row(used)
+            at = _places_of_lines(index, lines, dims[walked.stop :], width)
+            emitter = entry.emitter(width, None if used == width else lane_mask(width, used))
+            found = [emitter.element(result, at) for result in results]
+            for view, element in zip(entry.outputs, found, strict=True):
+                view.write(emitter.math, at, element, emitter.mask)
+
         inner = dims[walked]
-        lanes = lane_count(module, body, inner[-1] if inner else 1)
+        lanes = lane_count(module, body, (inner[-1] if inner else 1) * (len(behind) if self.takes_lines else 1))
         if lanes > _NARROW_LANES and (len(behind) > 1 or _reads_columns(body, dims, self.vectors)):
             lanes = _NARROW_LANES
         entry.fb.is_as_written = _has_lines_alone(body) and is_plain(body)
         seams, phases = loop_seams(results, dims, self.vectors)[walked], loop_phases(results, dims)[walked]
-        loop_nest(entry, inner, lanes, visit, seams, phases)
+        if self.takes_lines:
+            lines = 1 << max(lanes // len(behind), 1).bit_length() - 1
+            loop_nest(entry, inner, lines, visit_lines, seams, phases)
+        else:
+            loop_nest(entry, inner, lanes, visit, seams, phases)
         entry.close()
         return entry.function
+
+
+def _places_of_lines(index: Index, lines: int, dims: Sequence[int], lanes: int) -> Index:
+    """The index of each lane of a vector that takes lines of some sizes, one behind the other."""
+    last, places, rest = index[-1], list[Position](), list(range(lanes))
+    assert isinstance(last, Affine), "lines follow each other"
+    for size in reversed(dims[1:] if lines == 1 else dims):
+        places.append(patterned(0, [lane % size for lane in rest]))
+        rest = [lane // size for lane in rest]
+    line = [last, patterned(0, rest)] if lines == 1 else [patterned(last.base, rest)]
+    return (*index[:-1], *line, *reversed(places))
 
 
 def _has_lines_alone(body: HloComputation) -> bool:

@@ -51,6 +51,8 @@ _VECTOR_BYTES = 64
 
 _ALONG_LINES = frozenset(["parameter", "constant", "broadcast", "copy", "tuple"])
 
+_IN_LINES = _ALONG_LINES | {"bitcast", "iota", "reshape", "reverse", "slice", "transpose"}
+
 
 def vector_dimension(body: HloComputation, dims: tuple[int, ...]) -> int:
     """The dimension of a loop over results of some sizes that vectors lie along."""
@@ -67,6 +69,25 @@ def vector_dimension(body: HloComputation, dims: tuple[int, ...]) -> int:
     return found if count == 1 or (_takes_few(body, dims, found, count) and not _has_whole_lines(body, count)) else last
 
 
+def whole_lines(body: HloComputation, dims: tuple[int, ...]) -> int | None:
+    """Behind which dimension of a loop lie lines that vectors take whole, several dimensions at once; None if none do.
+
+    Vectors along the last dimension alone would be all but empty.
+    """
+    last = len(dims) - 1
+    found = next((dimension for dimension in range(last, -1, -1) if dims[dimension] >= MANY), last)
+    count = math.prod(dims[found + 1 :])
+    if found >= last - 1 or not 0 < count <= MOST_COLUMNS or vector_dimension(body, dims) < last:
+        return None
+    if not all(one.op.is_elementwise or one.opcode in _IN_LINES for one in body.instructions):
+        return None
+    for dimension in range(found + 1, last + 1):
+        steps = read_steps(results_of(body), dims, dimension)
+        if steps is None or max(steps, default=0) > MOST_COLUMNS:
+            return None
+    return found
+
+
 def has_few_columns(body: HloComputation, domain: Domain) -> bool:
     """Whether vectors of a loop, whose results have one size, may lie along the rows of what it reduces."""
     last, count = len(domain.row_dims) - 1, domain.column_count
@@ -78,13 +99,14 @@ def has_few_columns(body: HloComputation, domain: Domain) -> bool:
 def _takes_few(body: HloComputation, dims: Sequence[int], dimension: int, count: int) -> bool:
     """Whether vectors along a dimension read elements a few apart at most, and `count` of them take little code."""
     steps = read_steps(results_of(body), dims, dimension)
-    if steps is None or max(steps, default=0) > max(count, FEW):
+    furthest = max(steps or (), default=0)
+    if steps is None or furthest > max(count * count if count <= FEW else count, FEW):
         return False
     lines = math.prod(dims[: dimension + 1])
     length = _length(body, lines, count)
-    if count <= FEW:
+    if furthest <= FEW:
         return length <= (_MOST_OF_LARGE if lines * count >= _LARGE else _MOST_OF_SMALL)
-    length += 2 * count * (count - 1).bit_length()  # to sort the columns out of what is loaded
+    length += 2 * furthest * (furthest - 1).bit_length()  # to sort the columns out of what is loaded
     copies = 1 if dims[dimension] % _VECTOR == 0 else 2
     return copies * length <= min(lines * count // _ELEMENTS_OF_INSTRUCTION, _MOST)
 

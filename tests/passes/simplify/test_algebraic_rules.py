@@ -663,6 +663,16 @@ REORDERING = (
         lambda v: v.dot(v.x, v.y, (0, 1), (0, 1)),
     ),
     Case(
+        "dot_of_few",
+        lambda v: v.batch(v.op("abs", v.bc(v.x, (8, 2, 3), 1, 2)), v.op("sign", v.bc(v.y, (8, 2, 3), 1, 2)), 2, 2),
+        lambda v: v.batch(v.cube, v.cube, 2, 2),
+    ),
+    Case(
+        "dot_of_few",
+        lambda v: v.batch(v.op("abs", v.bc(v.i, (9, 2, 3), 1, 2)), v.op("abs", v.bc(v.cv(v.v, S32), (9, 3), 1)), 2, 1),
+        lambda v: v.batch(v.bc(v.x, (9, 2, 3), 1, 2), v.op("abs", v.bc(v.v, (9, 3), 1)), 2, 1),
+    ),
+    Case(
         "reduce_of_stack",
         lambda v: v.red(v.cat(1, v.column, v.column), "add", 1.0, 1),
         lambda v: v.red(v.cat(1, v.column, v.x), "add", 1.0, 1),

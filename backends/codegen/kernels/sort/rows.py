@@ -253,7 +253,7 @@ class Rows:
 
     def _write_from(self, row: Value, to: Position, source: Position, words: Value | None, mask: Value | None) -> None:
         """Writes elements of the operands; those that keys were made of are made of keys again, given their words."""
-        lanes = 1 if isinstance(source, Affine) else source.vector.type.lanes
+        lanes = source.vector.type.lanes if isinstance(source, Lanes) else 1
         emitter, index, place = self.entry.emitter(lanes, mask), self._index(row, source), self._index(row, to)
         read = [number for number in range(len(self.entry.outputs)) if number not in self.request.unread]
         if words is not None and self._ordering in read:

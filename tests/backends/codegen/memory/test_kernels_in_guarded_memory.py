@@ -20,6 +20,7 @@ from kernel_programs import (
     program,
     rows_of_few,
     sample,
+    small_matrices,
 )
 from nested_arrays import leaves
 
@@ -290,8 +291,20 @@ def reduced_rows(sizes: Sequence[int]) -> Iterator[str]:
             yield from narrow_rows(kinds[(n + count) % len(kinds)], n, count)
 
 
-FAMILIES = (reductions, moves, mixtures, orders, windows, gaps, systems, splits, reversals, columns, reduced_rows)
-IN_FUSIONS = (mixtures, splits, gaps, reversals, reduced_rows)
+def matrices(sizes: Sequence[int]) -> Iterator[str]:
+    """Matrices of a few rows and columns, in types and sizes that take turns."""
+    kinds = ("f32", "pred", "f64", "u8", "bf16", "c64")
+    for n in sizes:
+        for rows in range(1, 6):
+            for columns in range(2, 6):
+                yield from small_matrices(kinds[(n + 5 * rows + columns) % len(kinds)], n, rows, columns)
+
+
+FAMILIES = (
+    *(reductions, moves, mixtures, orders, windows, gaps, systems, splits, reversals, columns, reduced_rows),
+    matrices,
+)
+IN_FUSIONS = (mixtures, splits, gaps, reversals, reduced_rows, matrices)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
