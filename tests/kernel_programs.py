@@ -135,6 +135,29 @@ def small_matrices(dtype: str, count: int, rows: int, columns: int) -> Iterator[
         yield program(f"{square} dot(p0, y), {batch}", left, right, lines=[f"y = {right} add(p1, p1)"])
 
 
+def summed_lines(dtype: str, lines: int, columns: int) -> Iterator[str]:
+    """Sums and extremes of lines of a few columns, alone and with what is made of their elements and results."""
+    block, sums, line = f"{dtype}[2,{lines},{columns}]", f"{dtype}[2,{columns}]", f"{dtype}[2,{lines}]"
+    names = ("and", "xor") if dtype == "pred" else ("add",) if dtype.startswith("c") else ("add", "maximum")
+    for name in names:
+        functions = combiner("f", name, dtype)
+        taken = "dimensions={1}, to_apply=f"
+        yield program(f"{sums} reduce(p0, p1), {taken}", block, f"{dtype}[]", functions=functions)
+        whole = f"{dtype}[{columns}] reduce(p0, p1), dimensions={{0,1}}, to_apply=f"
+        yield program(whole, block, f"{dtype}[]", functions=functions)
+        spread = [
+            f"y = {block} broadcast(p2), dimensions={{0,1}}",
+            f"z = {block} broadcast(p3), dimensions={{0,2}}",
+            f"w = {block} {'xor' if dtype == 'pred' else 'subtract'}(y, z)",
+        ]
+        inputs = (block, f"{dtype}[]", line, sums)
+        yield program(f"{sums} reduce(w, p1), {taken}", *inputs, functions=functions, lines=spread)
+        after = [f"s = {sums} reduce(w, p1), {taken}", f"t = {sums} reduce(p0, p1), {taken}"]
+        last = f"{sums} {'or' if dtype == 'pred' else 'multiply'}(s, p3)"
+        yield program(last, *inputs, functions=functions, lines=[*spread, after[0]])
+        yield program(f"({sums}, {sums}) tuple(s, t)", *inputs, functions=functions, lines=[*spread, *after])
+
+
 MANY_ROWS = 8192
 """With so many, each of `narrow_rows` is worth a loop with vectors along the rows."""
 

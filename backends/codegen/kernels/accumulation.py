@@ -52,12 +52,7 @@ class Accumulation(Combiner):
             like: Elements of the kinds that the accumulators hold.
             in_order: Whether only what follows one another may be combined.
         """
-        joined = list(sets)
-        while len(joined) > 1:
-            pairs = zip(joined[::2], joined[1::2], strict=False)
-            odd = joined[-1:] if len(joined) % 2 else []
-            joined = [*(self._combine(scalar, a, b, like) for a, b in pairs), *odd]
-        (registers,) = joined
+        registers = self.join_sets(scalar, sets, like)
         if in_order and registers[0].type.is_vector:
             order = _bits_reversed(registers[0].type.lanes)
             registers = tuple(scalar.fb.shuffle(register, None, order) for register in registers)
@@ -75,6 +70,27 @@ class Accumulation(Combiner):
             )
             registers = self._combine(scalar, registers, others, like)
         return tuple(scalar.fb.extract(register, 0) for register in registers)
+
+    def join_sets(self, emitter: ElementEmitter, sets: Sequence[Registers], like: Sequence[Element]) -> Registers:
+        """Brings sets together, lane by lane, as a tree."""
+        joined = list(sets)
+        while len(joined) > 1:
+            pairs = zip(joined[::2], joined[1::2], strict=False)
+            odd = joined[-1:] if len(joined) % 2 else []
+            joined = [*(self._combine(emitter, a, b, like) for a, b in pairs), *odd]
+        (registers,) = joined
+        return registers
+
+    def join_lines(
+        self, emitter: ElementEmitter, registers: Registers, like: Sequence[Element], count: int
+    ) -> Registers:
+        """Brings the lanes together that are a multiple of a power of two apart; as many lanes are left."""
+        fb, lanes = emitter.fb, registers[0].type.lanes
+        distance = lanes // 2
+        while distance >= count:
+            others = tuple(fb.shuffle(one, None, [lane ^ distance for lane in range(lanes)]) for one in registers)
+            registers, distance = self._combine(emitter, registers, others, like), distance // 2
+        return tuple(fb.shuffle(register, None, range(count)) for register in registers)
 
     def results(self, scalar: ElementEmitter, registers: Registers, like: Sequence[Element]) -> tuple[Element, ...]:
         """The results out of initial values and of what was accumulated without them."""

@@ -17,6 +17,7 @@ from xlalite.backends.codegen.elements.elements import ElementSource, always
 from xlalite.backends.codegen.elements.registers import Registers, flatten, unflatten
 from xlalite.backends.codegen.kernels.accumulation import Accumulation, Accumulations
 from xlalite.backends.codegen.kernels.accumulator_sweep import carried_sets
+from xlalite.backends.codegen.kernels.column_lines import ColumnLines, takes_lines
 from xlalite.backends.codegen.kernels.kernel import Declined, Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, lane_count, open_kernel
 from xlalite.backends.codegen.kernels.loop_nest import nested_loops
@@ -82,8 +83,7 @@ class ColumnKernel(Kernel):
         """Walks over blocks of columns."""
         entry = open_kernel(module, name, self.request)
         if 0 not in self.shape.domain.row_dims:
-            lanes = lane_count(module, self.request.body, self.shape.domain.dims[-1])
-            _ColumnEmitter(entry, self, lanes).emit()
+            _ColumnEmitter(entry, self).emit()
         entry.fb.ret()
         return entry.function
 
@@ -108,15 +108,18 @@ class _Block:
 
 
 class _ColumnEmitter:
-    def __init__(self, entry: KernelEntry, kernel: ColumnKernel, lanes: int) -> None:
+    def __init__(self, entry: KernelEntry, kernel: ColumnKernel) -> None:
+        body, module = kernel.request.body, entry.fb.module
         self._entry = entry
-        self._results = results_of(kernel.request.body)
+        self._results = results_of(body)
         self._domain = kernel.shape.domain
         self._places = kernel.shape.places
-        self._lanes = lanes
         self._accumulations = kernel.accumulations
         arrays = self._accumulations.arrays
         (self._hoisted,) = hoisted([members_of_pass(arrays, self._places)], self._places)
+        most = lane_count(module, body, self._domain.column_dims[-1] * self._domain.dims[-1])
+        self._lines = takes_lines(self._domain, self._accumulations, most)
+        self._lanes = lanes = most if self._lines else lane_count(module, body, self._domain.dims[-1])
         self._vectors = min(max(1, _ACCUMULATORS // len(arrays)), max(1, _BLOCK_COLUMNS // lanes))
 
     def emit(self) -> None:
@@ -130,7 +133,16 @@ class _ColumnEmitter:
                 outer = (Affine(fb.udiv(unit, blocks)),)
                 block = fb.urem(unit, blocks)
             with nested_loops(fb, kept[1:-1]) as inner:
-                self._emit_block((*outer, *inner), block)
+                if self._lines:
+                    self._emit_lines((*outer, *inner))
+                else:
+                    self._emit_block((*outer, *inner), block)
+
+    def _emit_lines(self, outer: Index) -> None:
+        """Reduces and stores all columns, which are few."""
+        places = {member: self._places[member] for member in self._hoisted}
+        lines = ColumnLines(self._entry, self._domain, self._accumulations, places, self._lanes)
+        self._store((*outer, Affine(0, 1)), lines.width, lines.mask, lines.results(outer))
 
     def _emit_block(self, outer: Index, block: Value) -> None:
         fb, columns = self._entry.fb, self._domain.dims[-1]
@@ -160,8 +172,11 @@ class _ColumnEmitter:
         starts = self._accumulations.starts(self._entry.emitter(self._lanes))
         block = _Block(outer, positions, mask, known, starts)
         initial = flatten(chain.from_iterable(starts))
-        for number, registers in enumerate(self._sweep(block, [initial] * vectors, ())):
-            self._store(block, number, registers)
+        plain = self._entry.emitter(self._lanes, mask)
+        for position, registers in zip(positions, self._sweep(block, [initial] * vectors, ()), strict=True):
+            parts = self._accumulations.parts(starts, [registers])
+            found = [accumulation.rounded(plain, unflatten(mine, like)) for accumulation, like, (mine,) in parts]
+            self._store((*outer, position), self._lanes, mask, found)
 
     def _known(self, index: Index, mask: Value | None) -> dict[HloInstruction, ElementSource]:
         """What is needed once a column, computed here for one vector of columns."""
@@ -186,17 +201,14 @@ class _ColumnEmitter:
         index = tuple(next(taken) if d in self._domain.columns else next(kept) for d in range(len(self._domain.dims)))
         return self._accumulations.take(emitter, registers, index, None)
 
-    def _store(self, block: _Block, number: int, registers: Registers) -> None:
-        """Computes what follows from the results of one vector of columns, and stores it."""
-        index = (*block.outer, block.positions[number])
-        plain = self._entry.emitter(self._lanes, block.mask)
+    def _store(self, index: Index, lanes: int, mask: Value | None, found: Sequence[Sequence[Element]]) -> None:
+        """Computes what follows from the results of all reductions in one vector of columns, and stores it."""
         known: dict[HloInstruction, ElementSource] = {}
         elements: Sequence[Element] = ()
-        for accumulation, like, (mine,) in self._accumulations.parts(block.starts, [registers]):
-            elements = accumulation.rounded(plain, unflatten(mine, like))
+        for accumulation, elements in zip(self._accumulations.each, found, strict=True):
             known |= accumulation.sources(elements, always)
-        emitter = self._entry.emitter(self._lanes, block.mask, known)
+        emitter = self._entry.emitter(lanes, mask, known)
         if not self._results[0].shape.is_tuple:
             elements = [emitter.element(result, index) for result in self._results]
         for element, view in zip(elements, self._entry.outputs, strict=True):
-            view.write(emitter.math, index, element, block.mask)
+            view.write(emitter.math, index, element, mask)

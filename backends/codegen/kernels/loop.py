@@ -48,7 +48,8 @@ def _loops_over(request: KernelRequest, dims: tuple[int, ...]) -> LoopKernel:
     is_narrow = 0 < vectors == len(dims) - 1 and dims[0] <= FEW
     if is_narrow and _shares_columns(request, dims):
         return LoopKernel(request, dims, 1, vectors)
-    lines = whole_lines(request.body, dims)
+    bits = max(leaf.dtype.bits for result in results_of(request.body) for _, leaf in result.shape.leaves())
+    lines = whole_lines(request.body, dims, request.target.lanes(bits))
     return LoopKernel(request, dims, 0, vectors if lines is None else lines, lines is not None)
 
 

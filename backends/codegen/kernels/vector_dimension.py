@@ -69,23 +69,25 @@ def vector_dimension(body: HloComputation, dims: tuple[int, ...]) -> int:
     return found if count == 1 or (_takes_few(body, dims, found, count) and not _has_whole_lines(body, count)) else last
 
 
-def whole_lines(body: HloComputation, dims: tuple[int, ...]) -> int | None:
-    """Behind which dimension of a loop lie lines that vectors take whole, several dimensions at once; None if none do.
+def whole_lines(body: HloComputation, dims: tuple[int, ...], lanes: int) -> int | None:
+    """Behind which dimension of a loop lie lines that vectors of so many lanes take whole; None if they do not.
 
-    Vectors along the last dimension alone would be all but empty.
+    Vectors along the last dimension alone would be all but empty. What a vector reads lies in two at most.
     """
     last = len(dims) - 1
     found = next((dimension for dimension in range(last, -1, -1) if dims[dimension] >= MANY), last)
     count = math.prod(dims[found + 1 :])
-    if found >= last - 1 or not 0 < count <= MOST_COLUMNS or vector_dimension(body, dims) < last:
+    if found == last or not 0 < count <= MOST_COLUMNS or vector_dimension(body, dims) < last:
         return None
     if not all(one.op.is_elementwise or one.opcode in _IN_LINES for one in body.instructions):
         return None
-    for dimension in range(found + 1, last + 1):
+    span, lines = 0, max(1, lanes // count)
+    for dimension, size in enumerate((lines, *dims[found + 1 :]), found):
         steps = read_steps(results_of(body), dims, dimension)
-        if steps is None or max(steps, default=0) > MOST_COLUMNS:
+        if steps is None:
             return None
-    return found
+        span += max(steps, default=0) * (size - 1)
+    return found if span < 2 * max(lanes, count) else None
 
 
 def has_few_columns(body: HloComputation, domain: Domain) -> bool:

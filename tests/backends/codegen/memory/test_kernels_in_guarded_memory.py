@@ -21,6 +21,7 @@ from kernel_programs import (
     rows_of_few,
     sample,
     small_matrices,
+    summed_lines,
 )
 from nested_arrays import leaves
 
@@ -300,11 +301,19 @@ def matrices(sizes: Sequence[int]) -> Iterator[str]:
                 yield from small_matrices(kinds[(n + 5 * rows + columns) % len(kinds)], n, rows, columns)
 
 
+def lines(sizes: Sequence[int]) -> Iterator[str]:
+    """Lines of a few columns that are summed, in types that take turns."""
+    kinds = ("f32", "pred", "f64", "u8", "bf16", "s4")
+    for n in sizes:
+        for columns in range(2, 9):
+            yield from summed_lines(kinds[(n + columns) % len(kinds)], n * 3, columns)
+
+
 FAMILIES = (
     *(reductions, moves, mixtures, orders, windows, gaps, systems, splits, reversals, columns, reduced_rows),
-    matrices,
+    *(matrices, lines),
 )
-IN_FUSIONS = (mixtures, splits, gaps, reversals, reduced_rows, matrices)
+IN_FUSIONS = (mixtures, splits, gaps, reversals, reduced_rows, matrices, lines)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
