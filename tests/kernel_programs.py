@@ -63,6 +63,10 @@ def few_columns(dtype: str, rows: int, columns: int) -> Iterator[str]:
     wide, tall, column = f"{dtype}[{columns},{rows}]", f"{dtype}[{rows},{columns}]", f"{dtype}[{rows},1]"
     yield program(f"{tall} transpose(p0), dimensions={{1,0}}", wide)
     yield program(f"{wide} transpose(p0), dimensions={{1,0}}", tall)
+    if dtype != "pred":
+        twice = f"x = {dtype}[2,{rows},{columns}] add(p0, p0)"
+        planes = f"{dtype}[2,{columns},{rows}] transpose(x), dimensions={{0,2,1}}"
+        yield program(planes, f"{dtype}[2,{rows},{columns}]", lines=[twice])
     pieces = ", ".join(f"p{number}" for number in range(columns))
     yield program(f"{tall} concatenate({pieces}), dimensions={{1}}", *(column,) * columns)
     yield program(f"{tall} reverse(p0), dimensions={{0}}", tall)

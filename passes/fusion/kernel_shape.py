@@ -16,7 +16,7 @@ from xlalite.hlo.records import dataclass
 from xlalite.passes.analysis.accumulation import accumulated_dimension
 from xlalite.passes.analysis.matrix_products import is_grouped_convolution, is_in_phases, is_matrix_product
 from xlalite.passes.fusion.domain import Domain, Place, find_places, place_of_result, reduced_domain
-from xlalite.passes.fusion.fusible import moves_minor_dimension
+from xlalite.passes.fusion.fusible import is_turned_in_tiles
 
 
 class KernelKind(enum.Enum):
@@ -143,7 +143,7 @@ def kernel_domains(root: HloInstruction, members: Collection[HloInstruction]) ->
     if kind is not None:
         yield kind, whole
         return
-    if root.opcode == "transpose" and moves_minor_dimension(root):
+    if root.opcode == "transpose" and is_turned_in_tiles(root):
         yield KernelKind.TRANSPOSE, whole
     if root.opcode == "concatenate":
         yield KernelKind.CONCATENATE, whole

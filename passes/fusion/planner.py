@@ -432,6 +432,8 @@ def _takes_producers(instruction: HloInstruction, kind: KernelKind) -> bool:
         return kind is KernelKind.LOOP or is_updated_in_place(instruction)
     if kind is KernelKind.SCATTER:
         return instruction.shape.is_array and instruction.shape.dtype is instruction.operand(2).shape.dtype
+    if instruction.opcode == "transpose":
+        return kind is KernelKind.LOOP
     return kind in _COMPUTING_OPERANDS or is_small_window(instruction) or why_not_fusible(instruction) is None
 
 

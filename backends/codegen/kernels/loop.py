@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from xlalite.backends.codegen.arrays.index import Affine, Index, Position, patterned
 from xlalite.backends.codegen.arrays.interleaving import filled_row
@@ -45,12 +45,13 @@ def plan_loop(request: KernelRequest, shape: KernelShape) -> LoopKernel | BlockC
 
 def _loops_over(request: KernelRequest, dims: tuple[int, ...]) -> LoopKernel:
     vectors = vector_dimension(request.body, dims)
-    is_narrow = 0 < vectors == len(dims) - 1 and dims[0] <= FEW
-    if is_narrow and _shares_columns(request, dims):
-        return LoopKernel(request, dims, 1, vectors)
+    if 0 < vectors == len(dims) - 1 and _shares_columns(request, dims):
+        beside = next((dimension for dimension in (0, vectors - 1) if dims[dimension] <= FEW), None)
+        if beside is not None:
+            return LoopKernel(request, dims, vectors, beside)
     bits = max(leaf.dtype.bits for result in results_of(request.body) for _, leaf in result.shape.leaves())
     lines = whole_lines(request.body, dims, request.target.lanes(bits))
-    return LoopKernel(request, dims, 0, vectors if lines is None else lines, lines is not None)
+    return LoopKernel(request, dims, vectors if lines is None else lines, takes_lines=lines is not None)
 
 
 def _shares_columns(request: KernelRequest, dims: tuple[int, ...]) -> bool:
@@ -76,8 +77,9 @@ class LoopKernel(Kernel):
 
     Attributes:
         dims: Sizes of each result.
-        first: The first dimension that has a loop; a lane computes the few elements before it side by side.
-        vectors: The last one, which vectors lie along, and likewise; -1 if there is none.
+        vectors: The last dimension that has a loop, which vectors lie along; -1 if there is none. A lane computes the
+            few elements behind it side by side.
+        beside: A dimension before it whose few elements a lane computes side by side, too; -1 if there is none.
         takes_lines: Whether the elements behind it are lanes of one vector instead.
     """
 
@@ -85,14 +87,14 @@ class LoopKernel(Kernel):
     writes_once: ClassVar[bool] = True
 
     dims: tuple[int, ...]
-    first: int
     vectors: int
+    beside: int = -1
     takes_lines: bool = False
 
     @property
     def extent(self) -> int:
         """The outermost dimension that has a loop, or blocks of the only one."""
-        return loop_nest_extent(self.dims[self.first : self.vectors + 1])
+        return loop_nest_extent(self._walked(self.dims))
 
     def emit(self, module: ModuleBuilder, name: str) -> Function:
         """Walks over all elements of all results at once."""
@@ -102,12 +104,11 @@ class LoopKernel(Kernel):
         entry = open_kernel(module, name, self.request, ahead=ahead)
         results = results_of(body)
 
-        walked = slice(self.first, self.vectors + 1)
-        before, behind = (tuple(product(*map(range, few))) for few in (dims[: walked.start], dims[walked.stop :]))
+        inner, behind = self._walked(dims), tuple(product(*map(range, dims[self.vectors + 1 :])))
 
         def visit(index: Index, lanes: int, mask: Value | None) -> None:
             emitter = entry.emitter(lanes, mask)
-            lines = [[(*map(Affine, a), *index, *map(Affine, b)) for b in behind] for a in before]
+            lines = [[(*before, *map(Affine, b)) for b in behind] for before in self._beside(index)]
             # All elements are there before the first is stored: a result may lie in an operand's memory.
             found = [
                 [[element for result in results for element in _elements(emitter, result, at)] for at in line]
@@ -121,18 +122,17 @@ class LoopKernel(Kernel):
             known = lines if mask is None else len(lanes_of_mask(mask) or ())
             used = known * len(behind)
             width = filled_row(used)
-            at = _places_of_lines(index, lines, dims[walked.stop :], width)
+            at = _places_of_lines(index, lines, dims[self.vectors + 1 :], width)
             emitter = entry.emitter(width, None if used == width else lane_mask(width, used))
             found = [emitter.element(result, at) for result in results]
             for view, element in zip(entry.outputs, found, strict=True):
                 view.write(emitter.math, at, element, emitter.mask)
 
-        inner = dims[walked]
         lanes = lane_count(module, body, (inner[-1] if inner else 1) * (len(behind) if self.takes_lines else 1))
         if lanes > _NARROW_LANES and (len(behind) > 1 or _reads_columns(body, dims, self.vectors)):
             lanes = _NARROW_LANES
         entry.fb.is_as_written = _has_lines_alone(body) and is_plain(body)
-        seams, phases = loop_seams(results, dims, self.vectors)[walked], loop_phases(results, dims)[walked]
+        seams, phases = self._walked(loop_seams(results, dims, self.vectors)), self._walked(loop_phases(results, dims))
         if self.takes_lines:
             lines = 1 << max(lanes // len(behind), 1).bit_length() - 1
             loop_nest(entry, inner, lines, visit_lines, seams, phases)
@@ -140,6 +140,18 @@ class LoopKernel(Kernel):
             loop_nest(entry, inner, lanes, visit, seams, phases)
         entry.close()
         return entry.function
+
+    def _walked(self, dimensions: Sequence[Any]) -> tuple[Any, ...]:
+        """Of something for each dimension, that of those that have a loop."""
+        return tuple(one for d, one in enumerate(dimensions[: self.vectors + 1]) if d != self.beside)
+
+    def _beside(self, index: Index) -> list[Index]:
+        """The indices that a lane computes, of the dimensions up to that of the vectors, for one of those walked."""
+        if self.beside < 0:
+            return [index]
+        return [
+            (*index[: self.beside], Affine(number), *index[self.beside :]) for number in range(self.dims[self.beside])
+        ]
 
 
 def _places_of_lines(index: Index, lines: int, dims: Sequence[int], lanes: int) -> Index:

@@ -53,6 +53,18 @@ def test_all_programs(check: Any, rng: np.random.Generator, dtype: str, columns:
         check(text, *arguments(rng, text), debug=DebugOptions(cpu_max_isa=isa))
 
 
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("dtype", ["u8", "bf16", "f32", "c64"])
+@pytest.mark.parametrize("columns", [2, 3])
+def test_planes_of_large_pictures(
+    check: Any, kernels: Any, rng: np.random.Generator, dtype: str, columns: int, isa: str
+) -> None:
+    """What does not fit into the second cache is read once, by a kernel that computes what it moves."""
+    text = next(text for text in few_columns(dtype, 700_001, columns) if "add(p0, p0)" in text)
+    executable = check(text, *arguments(rng, text), debug=DebugOptions(cpu_max_isa=isa))
+    assert kernels(executable) == ["loop"]
+
+
 def gathers(text: str) -> int:
     """Lines that gather, or scatter, in the kernels' code."""
     lines = get_backend("cpu").compile_to("llvm", parse(text), CompileOptions()).text.splitlines()
