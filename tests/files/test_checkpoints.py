@@ -19,11 +19,21 @@ from xlalite.files.checkpoint_state import (
     load_checkpoint,
     load_variable,
 )
-from xlalite.files.checkpoints import CheckpointReader, checkpoint_exists, data_path, index_path, write_checkpoint
+from xlalite.files.checkpoints import (
+    CheckpointReader,
+    Part,
+    checkpoint_exists,
+    data_path,
+    index_path,
+    write_checkpoint,
+)
 from xlalite.files.tables import read_table, write_table
 from xlalite.framework.graph.errors import DataLossError, GraphError, InvalidArgumentError, NotFoundError
 from xlalite.framework.graph.graph import Graph
+from xlalite.framework.graph.tensor_shape import TensorShape
 from xlalite.hlo.errors import ShapeError
+from xlalite.hlo.proto.wire import decode, encode
+from xlalite.messages.data_types import shape_message
 from xlalite.ops.training.checkpoint_init import init_from_checkpoint
 from xlalite.ops.training.saver import Saver
 from xlalite.ops.training.variable import Variable, global_variables_initializer
@@ -155,6 +165,59 @@ def test_a_damaged_file_is_an_error(which: str, tmp_path: Path) -> None:
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(DataLossError):
         [CheckpointReader(prefix).get_tensor(name) for name in VALUES]
+
+
+def _damaged_entry(field: str, number: int) -> Callable[[dict[bytes, bytes]], None]:
+    def damage(table: dict[bytes, bytes]) -> None:
+        table[b"w"] = encode(decode(table[b"w"], "BundleEntryProto").put(field, number))
+
+    return damage
+
+
+def _size_of_whole(table: dict[bytes, bytes]) -> None:
+    message = decode(table[b"v"], "BundleEntryProto")
+    table[b"v"] = encode(message.put("shape", shape_message(TensorShape([1 << 40, 3]))))
+
+
+def _unknown_size(table: dict[bytes, bytes]) -> None:
+    table[b"w"] = encode(decode(table[b"w"], "BundleEntryProto").put("shape", shape_message(TensorShape([None]))))
+
+
+def _rank_of_whole(table: dict[bytes, bytes]) -> None:
+    message = decode(table[b"v"], "BundleEntryProto")
+    table[b"v"] = encode(message.put("shape", shape_message(TensorShape([6]))))
+
+
+def _name_in_no_encoding(table: dict[bytes, bytes]) -> None:
+    table[b"\xff"] = table.pop(b"w")
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (_damaged_entry("offset", -1), "w goes beyond the end"),
+        (_damaged_entry("offset", 1 << 62), "w goes beyond the end"),
+        (_damaged_entry("size", -1), "w goes beyond the end"),
+        (_damaged_entry("size", 1 << 62), "w goes beyond the end"),
+        (_damaged_entry("size", 8), "w: cannot reshape"),
+        (_size_of_whole, "v: its parts do not fill"),
+        (_rank_of_whole, "v: .* shorter"),
+        (_unknown_size, "not fully known"),
+        (_name_in_no_encoding, "codec can't decode"),
+    ],
+)
+def test_an_index_whose_entries_fit_nothing_is_an_error(
+    damage: Callable[[dict[bytes, bytes]], None], message: str, tmp_path: Path
+) -> None:
+    prefix = str(tmp_path / "model")
+    part = Part((2, 3), (0, 0), np.ones((2, 3), np.float32))
+    write_checkpoint(prefix, {"v": [part], "w": np.ones(3, np.float32)})
+    index = Path(index_path(prefix))
+    table = read_table(index.read_bytes(), "index")
+    damage(table)
+    index.write_bytes(write_table(table))
+    with pytest.raises(DataLossError, match=message):
+        [CheckpointReader(prefix).get_tensor(name) for name in ("v", "w")]
 
 
 @pytest.mark.parametrize("level", [0, 1], ids=["JIT off", "JIT on"])
