@@ -28,12 +28,15 @@ from xlalite.files.checkpoints import (
     write_checkpoint,
 )
 from xlalite.files.tables import read_table, write_table
+from xlalite.framework.graph.dtypes import float32
 from xlalite.framework.graph.errors import DataLossError, GraphError, InvalidArgumentError, NotFoundError
 from xlalite.framework.graph.graph import Graph
 from xlalite.framework.graph.tensor_shape import TensorShape
 from xlalite.hlo.errors import ShapeError
 from xlalite.hlo.proto.wire import decode, encode
 from xlalite.messages.data_types import shape_message
+from xlalite.ops.helpers.constant import constant
+from xlalite.ops.helpers.node import operation
 from xlalite.ops.training.checkpoint_init import init_from_checkpoint
 from xlalite.ops.training.saver import Saver
 from xlalite.ops.training.variable import Variable, global_variables_initializer
@@ -285,6 +288,28 @@ def test_what_does_not_fit_is_an_error(tmp_path: Path) -> None:
     write_checkpoint(str(tmp_path / "c"), {"v": np.ones(2, np.float64)})
     with pytest.raises(InvalidArgumentError, match="element type float64, expected float32"):
         saver.restore(session, tmp_path / "c")
+
+
+@pytest.mark.parametrize(
+    ("names", "parts", "message"),
+    [
+        (["w", "w"], [""], "2 names and 1 parts for 1 tensors"),
+        (["w"], ["", ""], "1 names and 2 parts for 1 tensors"),
+        (["w"], ["3 0,2:-"], "expected texts such as"),
+        (["w"], ["3 0"], "expected texts such as"),
+        (["w"], [" "], "expected texts such as"),
+        (["w"], ["4 0,2"], r"has sizes \[3\], expected \[4\]"),
+    ],
+)
+def test_what_a_graph_asks_of_a_checkpoint_is_checked(
+    names: list[str], parts: list[str], message: str, tmp_path: Path
+) -> None:
+    prefix = str(tmp_path / "model")
+    write_checkpoint(prefix, {"w": np.ones(3, np.float32)})
+    inputs = [constant(prefix), constant(names), constant(parts)]
+    values = operation("RestoreV2", inputs, {"dtypes": (float32,)}).outputs
+    with Session() as session, pytest.raises(InvalidArgumentError, match=message):
+        session.run(values)
 
 
 def test_variables_begin_with_values_of_a_checkpoint(tmp_path: Path) -> None:
