@@ -144,6 +144,8 @@ HOSTILE = {
     "numbers": "1e-" * MANY,
     "first element": "ENTRY e { ROOT c = f32[100000,100000] constant(1) }",
     "elements": "ENTRY e { ROOT p = f32[4611686018427387904,4] iota(), iota_dimension=0 }",
+    "bytes of elements": "ENTRY e { ROOT p = c128[4611686018427387904] parameter(0) }",
+    "bytes of no elements": "ENTRY e { ROOT p = c128[4611686018427387904,0] parameter(0) }",
     "replica groups": "x = f32[] all-gather(f32[1] y), replica_groups=[1000000,1000000]<=[1000000000000]",
     "bytes": bytes(range(256)) * 100,
 }
