@@ -59,6 +59,7 @@ def _fft_shape(context: ShapeContext) -> Shape:
     operand, attrs = context.array(0), context.attrs
     kind, lengths = attrs.fft_type, attrs.fft_length
     context.require(1 <= len(lengths) <= 3, f"fft_length must have 1 to 3 entries, found {len(lengths)}")
+    context.require(min(lengths) >= 0, f"fft_length must not be negative, found {list(lengths)}")
     context.require(
         operand.rank >= len(lengths), f"{len(lengths)} transformed dimensions for an operand of rank {operand.rank}"
     )

@@ -63,6 +63,7 @@ def test_empty_fft() -> None:
         (FftType.RFFT, Shape.array(DType.C64, (8,)), (8,), "RFFT takes f32 or f64, found c64"),
         (FftType.IRFFT, Shape.array(DType.C64, (8,)), (8,), r"needs last dimensions \[5\], found \[8\]"),
         (FftType.FFT, Shape.array(DType.C64, (8,)), (2, 4), "2 transformed dimensions for an operand of rank 1"),
+        (FftType.FFT, Shape.array(DType.C64, (8,)), (-2,), r"fft_length must not be negative, found \[-2\]"),
         (FftType.FFT, Shape.array(DType.C64, (8,)), (), "1 to 3 entries, found 0"),
     ],
 )
