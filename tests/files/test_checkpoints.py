@@ -87,6 +87,12 @@ def test_values_of_all_types_come_back(tmp_path: Path) -> None:
         reader.get_tensor("z")
 
 
+def test_values_of_foreign_byte_order_come_back(tmp_path: Path) -> None:
+    foreign = np.array([1.5, 2.5], np.dtype(np.float32).newbyteorder())
+    write_checkpoint(str(tmp_path / "model"), {"v": foreign})
+    assert CheckpointReader(tmp_path / "model").get_tensor("v").tolist() == [1.5, 2.5]
+
+
 def test_checkpoints_of_tensorflow_are_read() -> None:
     latest = latest_checkpoint(MADE_BY_TENSORFLOW)
     assert latest == str(MADE_BY_TENSORFLOW / "model-7")

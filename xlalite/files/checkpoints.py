@@ -260,7 +260,7 @@ def _write_index(prefix: str, entries: Mapping[bytes, bytes], count: int) -> Non
 def _spelled(array: Array) -> tuple[bytes, int]:
     """The bytes of an array, and their checksum: of strings, first their lengths and a checksum of these."""
     if array.dtype != object:
-        data = np.ascontiguousarray(array).tobytes()
+        data = np.ascontiguousarray(array, array.dtype.newbyteorder("=")).tobytes()
         return data, crc32c(data)
     strings = [bytes(each) for each in array.ravel()]
     checksum = _checksum_of_lengths([len(each) for each in strings])
