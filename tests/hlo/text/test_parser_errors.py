@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 
@@ -158,6 +159,12 @@ def test_hostile_texts_are_refused_quickly(name: str) -> None:
         parse(HOSTILE[name])
     assert time.perf_counter() - start < 5
     assert len(str(caught.value)) < 20_000
+
+
+@pytest.mark.parametrize("given", [None, 5, Path("a.hlo")])
+def test_what_is_no_text_is_refused(given: object) -> None:
+    with pytest.raises(TypeError, match=rf"a text or bytes are expected, found {type(given).__name__}"):
+        parse(given)  # type: ignore[arg-type]  # on purpose
 
 
 def test_limits_can_be_set() -> None:
