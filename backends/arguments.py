@@ -9,6 +9,7 @@ but a float's last digits. Nothing is broadcast.
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -90,14 +91,14 @@ def _from_python(argument: object, shape: Shape, where: str) -> Array:
         natural = np.asarray(argument)
         found = DType.from_numpy(natural.dtype)
     except (TypeError, ValueError) as error:
-        raise ArgumentError(f"{where} is {argument!r}; expected {shape.text(layout=False)}") from error
+        raise ArgumentError(f"{where} is {reprlib.repr(argument)}; expected {shape.text(layout=False)}") from error
     wanted = shape.dtype
     if natural.size and _GENERALITY[found.kind] > _GENERALITY[wanted.kind]:
-        raise ArgumentError(f"{where} is {argument!r} ({found.value}); expected {shape.text(layout=False)}")
+        raise ArgumentError(f"{where} is {reprlib.repr(argument)} ({found.value}); expected {shape.text(layout=False)}")
     if wanted.is_integral and found.is_integral and natural.size:
         lowest = -(1 << wanted.bits - 1) if wanted.is_signed else 0
         if int(natural.min()) < lowest or int(natural.max()) >= lowest + (1 << wanted.bits):
-            raise ArgumentError(f"{where} is {argument!r}, which does not fit into {wanted.value}")
+            raise ArgumentError(f"{where} is {reprlib.repr(argument)}, which does not fit into {wanted.value}")
     return natural.astype(wanted.numpy)
 
 

@@ -91,6 +91,8 @@ def _ragged_dot_shape(context: ShapeContext) -> Shape:
         f"found {list(attrs.rhs_group_dims)}",
     )
     check_dimensions(context, (*attrs.lhs_batch_dims, *attrs.lhs_contracting_dims), lhs.rank, "lhs dims")
+    of_rhs = (*attrs.rhs_batch_dims, *attrs.rhs_contracting_dims, *attrs.rhs_group_dims)
+    check_dimensions(context, of_rhs, rhs.rank, "rhs dims")
     context.require(sizes.dtype.is_integral and sizes.rank >= 1, f"group sizes must be integers, found {sizes.text()}")
     outer = tuple(lhs.dims[dim] for dim in outer_dims(attrs, lhs.rank))
     context.require(

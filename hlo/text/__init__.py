@@ -58,7 +58,10 @@ def parse(text: str | bytes, name: str | None = None, *, limits: ParseLimits = D
 
     Raises:
         ParseError: The text is neither; says where.
+        TypeError: It is no text.
     """
+    if not isinstance(text, str | bytes):
+        raise TypeError(f"hlo.parse: a text or bytes are expected, found {type(text).__name__}; hlo.load reads files")
     if not is_stablehlo(text):
         return parse_hlo(text, name, limits=limits)
     # The rules of all StableHLO operations are needed by few programs.

@@ -12,14 +12,14 @@ class ParseLimits:
     Attributes:
         nesting: Depth of tuples in tuples, instructions as operands, computations in instructions.
         rank: Dimensions of one array.
-        elements: Elements of one array; sizes beyond could not be addressed.
+        elements: Elements of one array, its sizes of 0 taken for 1; more could not be addressed, whatever their type.
         literal_elements: Elements of one constant; a few letters can ask for much. Of elided constants, whose values
             are made up, they are counted when the values are asked for.
     """
 
     nesting: int = 100
     rank: int = 64
-    elements: int = 1 << 62
+    elements: int = 1 << 58
     literal_elements: int = 1 << 28
 
 

@@ -157,6 +157,16 @@ def test_arguments_that_do_not_fit_are_refused(backend: str, arguments: tuple[ob
         compiled(ADD, backend)(*arguments)
 
 
+def test_long_and_deep_arguments_are_not_quoted_whole(backend: str) -> None:
+    deep: list[object] = []
+    for _ in range(5000):
+        deep = [deep]
+    for argument in (deep, [*range(100_000), []], [1 << 100] * 100_000):
+        with pytest.raises(ArgumentError, match=r"argument 0 is \[.*; expected f32\[2\]") as caught:
+            compiled(ADD, backend)(argument, 1)
+        assert len(str(caught.value)) < 400
+
+
 def test_results_share_no_memory_with_arguments_and_constants(backend: str) -> None:
     text = """HloModule m
 ENTRY e { x = f32[2] parameter(0)

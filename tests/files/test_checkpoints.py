@@ -19,11 +19,24 @@ from xlalite.files.checkpoint_state import (
     load_checkpoint,
     load_variable,
 )
-from xlalite.files.checkpoints import CheckpointReader, checkpoint_exists, data_path, index_path, write_checkpoint
+from xlalite.files.checkpoints import (
+    CheckpointReader,
+    Part,
+    checkpoint_exists,
+    data_path,
+    index_path,
+    write_checkpoint,
+)
 from xlalite.files.tables import read_table, write_table
+from xlalite.framework.graph.dtypes import float32
 from xlalite.framework.graph.errors import DataLossError, GraphError, InvalidArgumentError, NotFoundError
 from xlalite.framework.graph.graph import Graph
+from xlalite.framework.graph.tensor_shape import TensorShape
 from xlalite.hlo.errors import ShapeError
+from xlalite.hlo.proto.wire import decode, encode
+from xlalite.messages.data_types import shape_message
+from xlalite.ops.helpers.constant import constant
+from xlalite.ops.helpers.node import operation
 from xlalite.ops.training.checkpoint_init import init_from_checkpoint
 from xlalite.ops.training.saver import Saver
 from xlalite.ops.training.variable import Variable, global_variables_initializer
@@ -72,6 +85,12 @@ def test_values_of_all_types_come_back(tmp_path: Path) -> None:
     assert not reader.has_tensor("z")
     with pytest.raises(NotFoundError, match="Key z not found in checkpoint"):
         reader.get_tensor("z")
+
+
+def test_values_of_foreign_byte_order_come_back(tmp_path: Path) -> None:
+    foreign = np.array([1.5, 2.5], np.dtype(np.float32).newbyteorder())
+    write_checkpoint(str(tmp_path / "model"), {"v": foreign})
+    assert CheckpointReader(tmp_path / "model").get_tensor("v").tolist() == [1.5, 2.5]
 
 
 def test_checkpoints_of_tensorflow_are_read() -> None:
@@ -157,6 +176,59 @@ def test_a_damaged_file_is_an_error(which: str, tmp_path: Path) -> None:
         [CheckpointReader(prefix).get_tensor(name) for name in VALUES]
 
 
+def _damaged_entry(field: str, number: int) -> Callable[[dict[bytes, bytes]], None]:
+    def damage(table: dict[bytes, bytes]) -> None:
+        table[b"w"] = encode(decode(table[b"w"], "BundleEntryProto").put(field, number))
+
+    return damage
+
+
+def _size_of_whole(table: dict[bytes, bytes]) -> None:
+    message = decode(table[b"v"], "BundleEntryProto")
+    table[b"v"] = encode(message.put("shape", shape_message(TensorShape([1 << 40, 3]))))
+
+
+def _unknown_size(table: dict[bytes, bytes]) -> None:
+    table[b"w"] = encode(decode(table[b"w"], "BundleEntryProto").put("shape", shape_message(TensorShape([None]))))
+
+
+def _rank_of_whole(table: dict[bytes, bytes]) -> None:
+    message = decode(table[b"v"], "BundleEntryProto")
+    table[b"v"] = encode(message.put("shape", shape_message(TensorShape([6]))))
+
+
+def _name_in_no_encoding(table: dict[bytes, bytes]) -> None:
+    table[b"\xff"] = table.pop(b"w")
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (_damaged_entry("offset", -1), "w goes beyond the end"),
+        (_damaged_entry("offset", 1 << 62), "w goes beyond the end"),
+        (_damaged_entry("size", -1), "w goes beyond the end"),
+        (_damaged_entry("size", 1 << 62), "w goes beyond the end"),
+        (_damaged_entry("size", 8), "w: cannot reshape"),
+        (_size_of_whole, "v: its parts do not fill"),
+        (_rank_of_whole, "v: .* shorter"),
+        (_unknown_size, "not fully known"),
+        (_name_in_no_encoding, "codec can't decode"),
+    ],
+)
+def test_an_index_whose_entries_fit_nothing_is_an_error(
+    damage: Callable[[dict[bytes, bytes]], None], message: str, tmp_path: Path
+) -> None:
+    prefix = str(tmp_path / "model")
+    part = Part((2, 3), (0, 0), np.ones((2, 3), np.float32))
+    write_checkpoint(prefix, {"v": [part], "w": np.ones(3, np.float32)})
+    index = Path(index_path(prefix))
+    table = read_table(index.read_bytes(), "index")
+    damage(table)
+    index.write_bytes(write_table(table))
+    with pytest.raises(DataLossError, match=message):
+        [CheckpointReader(prefix).get_tensor(name) for name in ("v", "w")]
+
+
 @pytest.mark.parametrize("level", [0, 1], ids=["JIT off", "JIT on"])
 def test_a_session_goes_on_where_another_stopped(level: int, tmp_path: Path) -> None:
     config = ConfigProto()
@@ -222,6 +294,28 @@ def test_what_does_not_fit_is_an_error(tmp_path: Path) -> None:
     write_checkpoint(str(tmp_path / "c"), {"v": np.ones(2, np.float64)})
     with pytest.raises(InvalidArgumentError, match="element type float64, expected float32"):
         saver.restore(session, tmp_path / "c")
+
+
+@pytest.mark.parametrize(
+    ("names", "parts", "message"),
+    [
+        (["w", "w"], [""], "2 names and 1 parts for 1 tensors"),
+        (["w"], ["", ""], "1 names and 2 parts for 1 tensors"),
+        (["w"], ["3 0,2:-"], "expected texts such as"),
+        (["w"], ["3 0"], "expected texts such as"),
+        (["w"], [" "], "expected texts such as"),
+        (["w"], ["4 0,2"], r"has sizes \[3\], expected \[4\]"),
+    ],
+)
+def test_what_a_graph_asks_of_a_checkpoint_is_checked(
+    names: list[str], parts: list[str], message: str, tmp_path: Path
+) -> None:
+    prefix = str(tmp_path / "model")
+    write_checkpoint(prefix, {"w": np.ones(3, np.float32)})
+    inputs = [constant(prefix), constant(names), constant(parts)]
+    values = operation("RestoreV2", inputs, {"dtypes": (float32,)}).outputs
+    with Session() as session, pytest.raises(InvalidArgumentError, match=message):
+        session.run(values)
 
 
 def test_variables_begin_with_values_of_a_checkpoint(tmp_path: Path) -> None:

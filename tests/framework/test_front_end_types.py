@@ -24,6 +24,11 @@ def test_python_types_mean_what_literals_become() -> None:
     assert as_dtype(np.float32) is dtypes.float32
 
 
+def test_byte_order_is_no_part_of_a_type() -> None:
+    assert as_dtype(np.dtype(">f4")) is as_dtype(np.dtype("<f4")) is dtypes.float32
+    assert as_dtype(np.dtype(dtypes.bfloat16.numpy_dtype).newbyteorder()) is dtypes.bfloat16
+
+
 def test_types_that_do_not_exist_are_named() -> None:
     with pytest.raises(TypeError, match="float99"):
         as_dtype("float99")

@@ -16,6 +16,7 @@ from xlalite.framework.graph.graph import Graph
 from xlalite.hlo.errors import ShapeError, XlaliteError
 from xlalite.ops.functions import array as a, math as m, nn
 from xlalite.ops.functions.control_flow import control_dependencies, group, name_scope, no_op
+from xlalite.ops.functions.random_ops import random_normal
 from xlalite.ops.helpers.constant import constant
 
 
@@ -179,6 +180,25 @@ def test_shape_errors_show_operation_shapes_and_the_users_line(graph: Graph) -> 
     assert f"{__file__}:" in text
     assert isinstance(caught.value, XlaliteError)
     assert len(graph.get_operations()) == 2
+
+
+@pytest.mark.parametrize("sizes", [[1 << 62], [1 << 40, 1 << 40], [1 << 62, 1 << 62]])
+def test_shapes_that_cannot_be_addressed_are_errors_of_their_operation(graph: Graph, sizes: list[int]) -> None:
+    for make in (a.zeros, lambda sizes: a.fill(sizes, 1.0), random_normal):
+        with pytest.raises(ShapeError, match=r"has more than \d+ elements\n  in "):
+            make(sizes)
+
+
+@pytest.mark.parametrize("limit", [float("nan"), float("inf"), 1e30])
+def test_ranges_without_end_are_errors(graph: Graph, limit: float) -> None:
+    with pytest.raises(ShapeError, match="a range from 0"):
+        m.range(0.0, limit, 1.0)
+
+
+@pytest.mark.parametrize("count", [0, -1])
+def test_a_split_has_parts(graph: Graph, count: int) -> None:
+    with pytest.raises(ShapeError, match="num_split must be positive"):
+        a.split(a.zeros([2]), count)
 
 
 def test_type_errors_name_what_is_allowed(graph: Graph) -> None:

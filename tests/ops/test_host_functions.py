@@ -18,12 +18,14 @@ def test_python_functions_are_called_with_arrays(graph: Graph) -> None:
     seen: list[Any] = []
     effect = tf.py_func(seen.append, [x], [])
     wrong = tf.py_func(lambda v: v.astype(np.float64), [x], tf.float32)
+    foreign = tf.py_func(lambda v: v.astype(v.dtype.newbyteorder()), [x], tf.float32)
     with tf.Session() as session:
         found, (total, words), _ = session.run([doubled, several, effect], {x: [1, 2]})
         assert found.tolist() == [2, 4]
         assert total == 3
         assert words.tolist() == [b"a", b"b"]
         assert seen[0].tolist() == [1, 2]
+        assert session.run(foreign * 2, {x: [1, 2]}).tolist() == [2, 4]
         with pytest.raises(InvalidArgumentError, match="element type float64, expected float32"):
             session.run(wrong, {x: [1]})
 

@@ -165,6 +165,8 @@ def test_xlalites_own_functions_can_be_used() -> None:
         (lambda x: np.linalg.eigvals(x), X32, "eigvals cannot be recorded"),
         (lambda x: x, "text", "type str"),
         (lambda x: x + xl.random_normal([4]), X32, "random"),
+        (lambda x: x + 1, np.ma.masked_array(X32, X32 > 2), "its mask would be lost"),
+        (lambda x: x + np.ma.masked_array(X32, X32 > 2), X32, "its mask would be lost"),
     ],
 )
 def test_what_cannot_be_recorded_is_an_error(function: Callable[..., Any], argument: Any, message: str) -> None:
@@ -315,6 +317,15 @@ def test_arrays_of_others_come_in_by_dlpack_and_buffers() -> None:
     np.testing.assert_array_equal(double(Memory(X32)), X32 * 2)
     np.testing.assert_array_equal(double(memoryview(X32)), X32 * 2)
     assert len(double.decisions) == 1
+
+
+def test_arrays_of_any_byte_order_are_known() -> None:
+    foreign = X32.astype(X32.dtype.newbyteorder())
+    double = xl.jit(lambda x: x * 2)
+    for given in (foreign, foreign, X32):
+        assert double(given).dtype == np.float32
+        np.testing.assert_array_equal(double(given), X32 * 2)
+    np.testing.assert_array_equal(xl.jit(lambda x: x * foreign)(X32), X32 * X32)
 
 
 def pair_of(x: Any) -> Any:

@@ -1,5 +1,7 @@
 """`xlalite.numpy`: NumPy's names, compiled when they are called, recorded in functions that are traced."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -77,3 +79,62 @@ def test_functions_take_what_the_standard_adds_to_numpys() -> None:
     assert xp.iinfo(np.ones(2, np.int8)).max == xp.iinfo(np.int8).max == 127
     assert xp.fft.fftfreq(4, dtype=np.float32).dtype == np.float32
     np.testing.assert_array_equal(xp.fft.rfftfreq(5, d=0.5), np.fft.rfftfreq(5, d=0.5))
+
+
+GRID = np.arange(9.0).reshape(3, 3)
+WRITING = {
+    "out": lambda np, x: np.add(x, 1, out=x),
+    "out by position": lambda np, x: np.add(x, 1, x),
+    "out in a tuple": lambda np, x: np.add(x, 1, out=(x,)),
+    "out where": lambda np, x: np.add(x, 1, out=x, where=x > 4),
+    "a part": lambda np, x: np.sum(x, axis=0, out=x[1]),
+    "overlapping": lambda np, x: np.negative(x[:2], out=x[1:]),
+    "one of two": lambda np, x: np.divmod(x, 2, out=(x, None)),
+    "two": lambda np, x: np.divmod(x, 2, out=(x, GRID.copy())),
+    "matmul": lambda np, x: np.matmul(x, x, out=x),
+    "concatenate": lambda np, x: np.concatenate([GRID[1:], GRID[:1]], out=x),
+    "copyto": lambda np, x: np.copyto(x, 7.0),
+    "fill_diagonal": lambda np, x: np.fill_diagonal(x, 5),
+    "nan_to_num": lambda np, x: np.nan_to_num(x, copy=False),
+    "place": lambda np, x: np.place(x, x > 3, [1.0]),
+    "put": lambda np, x: np.put(x, [0, 1], 9.0),
+    "put_along_axis": lambda np, x: np.put_along_axis(x, GRID[:, :1].astype(int) // 3, 8.0, 1),
+    "putmask": lambda np, x: np.putmask(x, x > 3, -1.0),
+}
+
+
+@pytest.mark.parametrize("name", WRITING)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_what_functions_write_is_seen_by_their_callers(name: str, order: Any) -> None:
+    expected, found = GRID.copy(order), GRID.copy(order)
+    for _ in range(2):
+        theirs, ours = WRITING[name](np, expected), WRITING[name](xp, found)
+        np.testing.assert_array_equal(found, expected)
+        assert (ours is found) == (theirs is expected)
+        assert isinstance(ours, tuple) == isinstance(theirs, tuple)
+        for our, their in zip(ours, theirs, strict=True) if isinstance(ours, tuple) else [(ours, theirs)]:
+            assert (our is found) == (their is expected)
+            if their is not None:
+                np.testing.assert_array_equal(our, their)
+
+
+def test_what_is_only_read_stays_and_may_be_read_only() -> None:
+    x = GRID.copy()
+    x.flags.writeable = False
+    np.testing.assert_array_equal(xp.sort(-x), np.sort(-GRID))
+    np.testing.assert_array_equal(xp.clip(x, 2, 4), np.clip(GRID, 2, 4))
+    with pytest.raises(ValueError, match="read-only"):
+        xp.add(x, 1, out=x)
+    np.testing.assert_array_equal(x, GRID)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64, np.int32])
+def test_numbers_take_the_places_of_nan(dtype: Any) -> None:
+    given = np.array([1, 2, 3]).astype(dtype)
+    if dtype is not np.int32:
+        given[1:] = np.nan, np.inf
+    expected, found, copied = given.copy(), given.copy(), given.copy()
+    assert xp.nan_to_num(found, copy=False) is found
+    np.testing.assert_array_equal(found, np.nan_to_num(expected, copy=False))
+    np.testing.assert_array_equal(xp.nan_to_num(copied), expected)
+    np.testing.assert_array_equal(copied, given)

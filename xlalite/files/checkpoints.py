@@ -6,6 +6,7 @@ between has an index whose values are there: see `write_checkpoint`.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
@@ -23,7 +24,6 @@ from xlalite.framework.graph import dtypes
 from xlalite.framework.graph.dtypes import DType, as_dtype
 from xlalite.framework.graph.errors import DataLossError, NotFoundError, UnimplementedError
 from xlalite.framework.graph.tensor_shape import TensorShape
-from xlalite.hlo.errors import BinaryParseError
 from xlalite.hlo.proto.message import ProtoMessage
 from xlalite.hlo.proto.varints import decode_varint, encode_varint
 from xlalite.hlo.proto.wire import decode, encode
@@ -156,77 +156,99 @@ class CheckpointReader:
         table = read_table(data, path)
         try:
             header = decode(table.pop(_HEADER_KEY, b""), "BundleHeaderProto")
-            messages = {key: decode(value, "BundleEntryProto") for key, value in table.items() if key[:1] != b"\0"}
-        except BinaryParseError as error:
+            entries = {key: _Entry.of(decode(value, "BundleEntryProto")) for key, value in table.items()}
+            self._entries = {key.decode(): entry for key, entry in entries.items() if key[:1] != b"\0"}
+        except ValueError as error:
             raise DataLossError(None, None, f"{path}: {error}") from None
         if header.integer("endianness"):
             raise UnimplementedError(None, None, f"{path}: written on a machine of the other byte order")
         self.shard_count = header.integer("num_shards")
-        self._messages = {key.decode(): message for key, message in messages.items()}
-        self._slices = {key: decode(value, "BundleEntryProto") for key, value in table.items() if key[:1] == b"\0"}
+        self._slices = {key: entry for key, entry in entries.items() if key[:1] == b"\0"}
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
         """The sizes of each variable."""
-        return {name: [*read_shape(m.message("shape")).known_dims()] for name, m in self._messages.items()}
+        return {name: [*entry.dims] for name, entry in self._entries.items()}
 
     def get_variable_to_dtype_map(self) -> dict[str, DType]:
         """The element type of each variable."""
-        return {name: dtype_of_number(message.integer("dtype")) for name, message in self._messages.items()}
+        return {name: entry.dtype for name, entry in self._entries.items()}
 
     def has_tensor(self, tensor_str: str) -> bool:
         """Whether the checkpoint has a value of that name."""
-        return tensor_str in self._messages
+        return tensor_str in self._entries
 
     def get_tensor(self, tensor_str: str) -> Array:
         """The value of a name.
 
         Raises:
             NotFoundError: there is none.
-            DataLossError: the file of values is damaged.
+            DataLossError: the file of values is damaged, or the index does not fit it.
+            UnimplementedError: there is no such element type here.
         """
-        message = self._messages.get(tensor_str)
-        if message is None:
+        entry = self._entries.get(tensor_str)
+        if entry is None:
             raise NotFoundError(None, None, f"Key {tensor_str} not found in checkpoint")
-        if message.messages("slices"):
-            return self._joined(tensor_str, message)
-        return self._read(tensor_str, message)
+        try:
+            return self._joined(tensor_str, entry) if entry.parts else self._read(tensor_str, entry)
+        except ValueError as error:
+            raise DataLossError(None, None, f"{self._prefix}: {tensor_str}: {error}") from None
 
-    def _joined(self, name: str, message: ProtoMessage) -> Array:
+    def _joined(self, name: str, entry: _Entry) -> Array:
         """A variable that was saved in parts."""
-        whole = np.zeros(read_shape(message.message("shape")).known_dims(), _numpy_type(message))
-        for part in message.messages("slices"):
+        parts: list[tuple[tuple[slice, ...], Array]] = []
+        for part in entry.parts:
             extents = [
                 (each.integer("start"), each.integer("length") if each.has("length") else size)
-                for each, size in zip(part.messages("extent"), whole.shape, strict=True)
+                for each, size in zip(part.messages("extent"), entry.dims, strict=True)
             ]
-            entry = self._slices.get(_slice_key(name, part))
-            if entry is None:
-                raise DataLossError(None, None, f"{self._prefix}: a part of {name} is missing")
-            whole[tuple(slice(start, start + length) for start, length in extents)] = self._read(name, entry)
+            found = self._slices.get(_slice_key(name, part))
+            if found is None:
+                raise ValueError("a part is missing")
+            parts.append((tuple(slice(start, start + length) for start, length in extents), self._read(name, found)))
+        if sum(array.size for _, array in parts) != math.prod(entry.dims):
+            raise ValueError(f"its parts do not fill {list(entry.dims)}")
+        whole = np.zeros(entry.dims, entry.dtype.numpy_dtype)
+        for place, array in parts:
+            whole[place] = array
         return whole
 
-    def _read(self, name: str, message: ProtoMessage) -> Array:
-        dims = read_shape(message.message("shape")).known_dims()
-        path = data_path(self._prefix, message.integer("shard_id"), self.shard_count)
+    def _read(self, name: str, entry: _Entry) -> Array:
+        message, path = entry.message, data_path(self._prefix, entry.message.integer("shard_id"), self.shard_count)
+        offset, size = message.integer("offset"), message.integer("size")
         try:
             with open(path, "rb") as file:
-                file.seek(message.integer("offset"))
-                data = file.read(message.integer("size"))
+                if not 0 <= offset <= offset + size <= os.fstat(file.fileno()).st_size:
+                    raise DataLossError(None, None, f"{path}: {name} goes beyond the end of the file")
+                file.seek(offset)
+                data = file.read(size)
         except FileNotFoundError:
             raise NotFoundError(None, None, f"{path}; No such file or directory") from None
-        if len(data) < message.integer("size"):
-            raise DataLossError(None, None, f"{path}: {name} goes beyond the end of the file")
-        try:
-            array, checksum = _understood(data, _numpy_type(message), dims)
-        except ValueError as error:
-            raise DataLossError(None, None, f"{path}: {name}: {error}") from None
+        array, checksum = _understood(data, entry.dtype.numpy_dtype, entry.dims)
         if masked(checksum) != message.integer("crc32c"):
             raise DataLossError(None, None, f"{path}: checksum of {name} does not match")
         return array
 
 
-def _numpy_type(message: ProtoMessage) -> np.dtype[Any]:
-    return dtype_of_number(message.integer("dtype")).numpy_dtype
+class _Entry(NamedTuple):
+    """What the index says of a value."""
+
+    message: ProtoMessage
+    dims: tuple[int, ...]
+
+    @staticmethod
+    def of(message: ProtoMessage) -> _Entry:
+        """An entry whose sizes are known."""
+        return _Entry(message, read_shape(message.message("shape")).known_dims())
+
+    @property
+    def dtype(self) -> DType:
+        """The element type, if there is one here."""
+        return dtype_of_number(self.message.integer("dtype"))
+
+    @property
+    def parts(self) -> Sequence[ProtoMessage]:
+        """Where the parts lie that it was saved in; none of a value that was saved as a whole."""
+        return self.message.messages("slices")
 
 
 def _write_index(prefix: str, entries: Mapping[bytes, bytes], count: int) -> None:
@@ -238,7 +260,7 @@ def _write_index(prefix: str, entries: Mapping[bytes, bytes], count: int) -> Non
 def _spelled(array: Array) -> tuple[bytes, int]:
     """The bytes of an array, and their checksum: of strings, first their lengths and a checksum of these."""
     if array.dtype != object:
-        data = np.ascontiguousarray(array).tobytes()
+        data = np.ascontiguousarray(array, array.dtype.newbyteorder("=")).tobytes()
         return data, crc32c(data)
     strings = [bytes(each) for each in array.ravel()]
     checksum = _checksum_of_lengths([len(each) for each in strings])
@@ -258,7 +280,7 @@ def _understood(data: bytes, dtype: np.dtype[Any], dims: Sequence[int]) -> tuple
         return np.frombuffer(data, dtype).reshape(dims).copy(), crc32c(data)
     lengths: list[int] = []
     position = 0
-    for _ in range(int(np.prod(dims, dtype=np.int64))):
+    for _ in range(math.prod(dims)):
         length, position = decode_varint(data, position, len(data))
         lengths.append(length)
     checksum = _checksum_of_lengths(lengths)

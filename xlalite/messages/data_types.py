@@ -95,7 +95,7 @@ def tensor_message(array: npt.NDArray[Any], dtype: DType) -> ProtoMessage:
     message.put("tensor_shape", shape_message(TensorShape(array.shape)))
     if dtype is dtypes.string:
         return message.put_all("string_val", [bytes(each) for each in array.ravel()])
-    return message.put("tensor_content", np.ascontiguousarray(array).tobytes())
+    return message.put("tensor_content", np.ascontiguousarray(array, dtype.numpy_dtype).tobytes())
 
 
 def read_tensor(message: ProtoMessage) -> tuple[npt.NDArray[Any], DType]:

@@ -41,7 +41,7 @@ from xlalite.tracing.compiled import Compiled, assembler
 from xlalite.tracing.donation import OUT, Donation, donation_of, into, unused_donation
 from xlalite.tracing.lowered import Lowered
 from xlalite.tracing.namespace import name_of, with_these_names
-from xlalite.tracing.promotion import as_tensor
+from xlalite.tracing.promotion import as_tensor, refuse_mask
 from xlalite.tracing.source_transformation import with_staged_control
 from xlalite.tracing.state import is_tracing, tracing
 from xlalite.tracing.symbolic_sizes import SymbolicSizes
@@ -461,6 +461,7 @@ def _type_name(array: Array, leaf: Any) -> str:
 
 
 def _as_array(leaf: Any) -> Array:
+    refuse_mask(leaf)
     array: Array = leaf if type(leaf) is np.ndarray else _of_other(leaf)
     if array.dtype.kind in "OSUMm":
         raise TracingError(f"cannot compile for an argument of type {type(leaf).__name__} ({array.dtype}): {leaf!r}")

@@ -9,9 +9,9 @@ from __future__ import annotations
 import dis
 import functools
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -247,8 +247,25 @@ def _array(value: Any, dtype: Any = None, *, copy: bool | None = True, **others:
     return made.copy() if made is value and copy else made
 
 
+class _Written(NamedTuple):
+    """What a function gives that wrote to arguments: each of them that it gives stands there as {number: array}."""
+
+    result: Any
+    arrays: dict[int, Any]
+
+
+def _with_given(result: Any, given: Sequence[Any]) -> Any:
+    """The result with the caller's arrays in the places of those that were written."""
+    if isinstance(result, dict):
+        return given[next(iter(result))]
+    return tuple([_with_given(each, given) for each in result]) if isinstance(result, tuple) else result
+
+
 class _Compiled:
-    """A function of NumPy that is compiled for each combination of arrays; everything else is static."""
+    """A function of NumPy that is compiled for each combination of arrays; everything else is static.
+
+    What it writes to arguments, as to `out`, is copied to the caller's arrays.
+    """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
@@ -267,7 +284,13 @@ class _Compiled:
         key = structure, is_array, tuple([(type(each), each) for each in fixed])
         if key not in self._programs:
             self._programs[key] = self._program(structure, is_array, fixed)
-        return self._programs[key](*[leaf for found, leaf in zip(is_array, leaves, strict=True) if found])
+        given = [leaf for found, leaf in zip(is_array, leaves, strict=True) if found]
+        result = self._programs[key](*given)
+        if not isinstance(result, _Written):
+            return result
+        for number, array in result.arrays.items():
+            numpy.copyto(given[number], array)
+        return _with_given(result.result, given)
 
     def _program(self, structure: Any, is_array: tuple[bool, ...], fixed: tuple[Any, ...]) -> Callable[..., Any]:
         from xlalite.tracing.jit import jit
@@ -276,7 +299,13 @@ class _Compiled:
             given = iter(arrays)
             values = [next(given) if found else leaf for found, leaf in zip(is_array, fixed, strict=True)]
             positional, named = rebuild(structure, values)
-            return self._function(*positional, **named)
+            result = self._function(*positional, **named)
+            written = {id(each): number for number, each in enumerate(arrays) if each._version}
+            if not written:
+                return result
+            leaves, form = flatten(result)
+            marked = [{written[id(each)]: each} if id(each) in written else each for each in leaves]
+            return _Written(rebuild(form, marked), {number: arrays[number] for number in written.values()})
 
         traced.__name__ = self._function.__name__
         return jit(traced)

@@ -22,12 +22,13 @@ def as_tensor(value: Any) -> Tensor:
     """A traced array, an array, a number or a nesting of them as a tensor of its NumPy element type.
 
     Raises:
-        TracingError: Its elements are text, dates, objects or records.
+        TracingError: Its elements are text, dates, objects or records, or some are masked.
     """
     if hasattr(value, "_as_tensor") or isinstance(value, Tensor):
         return convert_to_tensor(value)
     if isinstance(value, list | tuple) and contains_traced(value):
         return array.stack(promoted(*value), 0)
+    refuse_mask(value)
     elements = np.asarray(value)
     if not is_numeric(elements.dtype):
         raise TracingError(
@@ -35,6 +36,12 @@ def as_tensor(value: Any) -> Tensor:
             "values"
         )
     return convert_to_tensor(elements)
+
+
+def refuse_mask(value: Any) -> None:
+    """Raises TracingError if the value is a masked array."""
+    if type(value) is not np.ndarray and isinstance(value, np.ndarray) and isinstance(value, np.ma.MaskedArray):
+        raise TracingError(f"a masked array cannot be recorded, as its mask would be lost: {value!r}")
 
 
 def traced_array(value: Any) -> Any:

@@ -141,7 +141,7 @@ def edited(**changes: object) -> bytes:
         ({"shape": ProtoMessage("ShapeProto").put("element_type", 0)}, "PRIMITIVE_TYPE_INVALID"),
         (
             {"shape": ProtoMessage("ShapeProto").put("element_type", 11).put_all("dimensions", [1 << 40] * 3)},
-            "more than 4611686018427387904 elements",
+            "more than 288230376151711744 elements",
         ),
         (
             {"shape": ProtoMessage("ShapeProto").put("element_type", 11).put_all("dimensions", [-4])},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 
@@ -144,6 +145,8 @@ HOSTILE = {
     "numbers": "1e-" * MANY,
     "first element": "ENTRY e { ROOT c = f32[100000,100000] constant(1) }",
     "elements": "ENTRY e { ROOT p = f32[4611686018427387904,4] iota(), iota_dimension=0 }",
+    "bytes of elements": "ENTRY e { ROOT p = c128[4611686018427387904] parameter(0) }",
+    "bytes of no elements": "ENTRY e { ROOT p = c128[4611686018427387904,0] parameter(0) }",
     "replica groups": "x = f32[] all-gather(f32[1] y), replica_groups=[1000000,1000000]<=[1000000000000]",
     "bytes": bytes(range(256)) * 100,
 }
@@ -156,6 +159,12 @@ def test_hostile_texts_are_refused_quickly(name: str) -> None:
         parse(HOSTILE[name])
     assert time.perf_counter() - start < 5
     assert len(str(caught.value)) < 20_000
+
+
+@pytest.mark.parametrize("given", [None, 5, Path("a.hlo")])
+def test_what_is_no_text_is_refused(given: object) -> None:
+    with pytest.raises(TypeError, match=rf"a text or bytes are expected, found {type(given).__name__}"):
+        parse(given)  # type: ignore[arg-type]  # on purpose
 
 
 def test_limits_can_be_set() -> None:

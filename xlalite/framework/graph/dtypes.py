@@ -232,7 +232,7 @@ def as_dtype(value: Any) -> DType:
 
 def _from_numpy(value: Any) -> DType:
     try:
-        dtype = np.dtype(value)
+        dtype = np.dtype(value).newbyteorder("=")
     except (TypeError, ValueError):
         raise TypeError(f"cannot convert {value!r} to an element type; expected one of {', '.join(_BY_NAME)}") from None
     if dtype.kind in "SU":

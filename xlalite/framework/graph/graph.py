@@ -16,6 +16,7 @@ from xlalite.framework.graph.scoped_creation import ScopedCreation, checked_name
 from xlalite.framework.graph.source_location import user_location
 from xlalite.framework.graph.tensor import Tensor
 from xlalite.hlo.errors import ShapeError
+from xlalite.hlo.types.limits import DEFAULT_LIMITS
 
 
 class Graph(ScopedCreation, Collections):
@@ -233,6 +234,9 @@ class Graph(ScopedCreation, Collections):
     def _infer_outputs(self, operation: Operation, spec: OpSpec) -> list[Tensor]:
         try:
             inferred = spec.infer(operation)
+            for _, shape in inferred:
+                if (shape.num_elements() or 0) > DEFAULT_LIMITS.elements:
+                    raise ShapeError(f"{shape} has more than {DEFAULT_LIMITS.elements} elements")
         except (ShapeError, ElementTypeError) as error:
             raise type(error)(f"{error}\n  in {operation.describe()}") from None
         outputs = [Tensor(operation, index, dtype, shape) for index, (dtype, shape) in enumerate(inferred)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,43 @@ def _texts(value: HostValue) -> list[str]:
     return [each.decode() for each in np.asarray(value).ravel()]
 
 
+class _Place(NamedTuple):
+    """Where a tensor lies in a checkpoint: its name, and of a part the sizes of the whole and its place in it."""
+
+    name: str
+    sizes: tuple[int, ...]
+    part: tuple[slice, ...] | None
+
+
+def _places(op: Operation, names: HostValue, parts: HostValue, count: int) -> list[_Place]:
+    listed, texts = _texts(names), _texts(parts)
+    if not len(listed) == len(texts) == count:
+        raise InvalidArgumentError(None, op, f"{len(listed)} names and {len(texts)} parts for {count} tensors")
+    try:
+        return [_Place(name, *_part(text)) for name, text in zip(listed, texts, strict=True)]
+    except ValueError:
+        raise InvalidArgumentError(
+            None, op, f"parts are {texts}; expected texts such as '4 3 0,2:-': sizes, then starts and lengths"
+        ) from None
+
+
+def _part(text: str) -> tuple[tuple[int, ...], tuple[slice, ...] | None]:
+    if not text:
+        return (), None
+    *sizes, extents = text.split()
+    part = tuple(map(_extent, extents.split(":")))
+    if len(part) != len(sizes):
+        raise ValueError(text)
+    return tuple(map(int, sizes)), part
+
+
+def _extent(text: str) -> slice:
+    if text == "-":
+        return slice(None)
+    start, length = map(int, text.split(","))
+    return slice(start, start + length)
+
+
 def _save_infer(op: Operation) -> Sequence[OutputType]:
     for tensor, what in zip(op.inputs, op.spec.inputs[:3], strict=False):
         require_type(tensor, {string}, what)
@@ -41,19 +78,14 @@ def _save(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) ->
 
     prefix, names, parts, *values = inputs
     arrays = [np.asarray(value) for value in values]
-    listed = _texts(names)
-    if len(listed) != len(arrays):
-        raise InvalidArgumentError(None, op, f"{len(listed)} names for {len(arrays)} tensors")
     found: dict[str, Array | list[Part]] = {}
-    for name, part, array in zip(listed, _texts(parts), arrays, strict=True):
-        if not part:
+    for (name, sizes, part), array in zip(_places(op, names, parts, len(arrays)), arrays, strict=True):
+        if part is None:
             found[name] = array
             continue
-        *sizes, extents = part.split()
         held = found.setdefault(name, [])
         assert isinstance(held, list), "a saver has either the whole or parts of a name"
-        starts = tuple(0 if each == "-" else int(each.split(",")[0]) for each in extents.split(":"))
-        held.append(Part(tuple(map(int, sizes)), starts, array))
+        held.append(Part(sizes, tuple(each.start or 0 for each in part), array))
     write_checkpoint(_texts(prefix)[0], found)
     return ()
 
@@ -85,25 +117,23 @@ def _restore_infer(op: Operation) -> Sequence[OutputType]:
 def _restore(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) -> Sequence[HostValue]:
     from xlalite.files.checkpoints import CheckpointReader
 
-    (prefix,), names, parts = map(_texts, inputs)
+    prefix_text, names, parts = inputs
+    (prefix,), types = _texts(prefix_text), op.get_attr("dtypes")
     reader = CheckpointReader(prefix)
-    types = reader.get_variable_to_dtype_map()
+    there = reader.get_variable_to_dtype_map()
     found: list[Array] = []
-    for name, part, dtype in zip(names, parts, op.get_attr("dtypes"), strict=True):
+    for (name, sizes, part), dtype in zip(_places(op, names, parts, len(types)), types, strict=True):
         value = reader.get_tensor(name)
-        if types[name] is not dtype:
+        if there[name] is not dtype:
             raise InvalidArgumentError(
-                None, op, f"tensor {name!r} of {prefix} has element type {types[name].name}, expected {dtype.name}"
+                None, op, f"tensor {name!r} of {prefix} has element type {there[name].name}, expected {dtype.name}"
             )
-        found.append(value[_part(part)] if part else value)
+        if part is not None and value.shape != sizes:
+            raise InvalidArgumentError(
+                None, op, f"tensor {name!r} of {prefix} has sizes {list(value.shape)}, expected {list(sizes)}"
+            )
+        found.append(value if part is None else value[part])
     return found
-
-
-def _part(text: str) -> tuple[Any, ...]:
-    """The part that a text such as `4 3 0,2:-` names: sizes of the whole, then of each dimension start and length."""
-    extents = text.split()[-1].split(":")
-    pairs = [None if each == "-" else each.split(",") for each in extents]
-    return tuple(slice(None) if p is None else slice(int(p[0]), int(p[0]) + int(p[1])) for p in pairs)
 
 
 register(

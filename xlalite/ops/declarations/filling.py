@@ -19,6 +19,7 @@ from xlalite.hlo.building.broadcasting import broadcast_dims
 from xlalite.hlo.building.builder import Handle
 from xlalite.hlo.building.common import broadcast_to
 from xlalite.hlo.errors import ShapeError
+from xlalite.hlo.types.limits import DEFAULT_LIMITS
 from xlalite.ops.helpers.constant import constant
 from xlalite.ops.helpers.declare import ELEMENTWISE, MOVEMENT, declare
 from xlalite.ops.helpers.gradient_rules import shape_tensor, sum_to
@@ -181,7 +182,11 @@ def _range_values(start: Array, limit: Array, delta: Array) -> Array:
     # Integers stay exact and small floating-point types count in f64, as the number of elements follows from both.
     wide = np.float64 if start.dtype.kind not in "iu" else object
     begin, end, step = (value.astype(wide).reshape(())[()] for value in (start, limit, delta))
-    count = max(0, int(-((begin - end) // step)))
+    with np.errstate(invalid="ignore"):
+        parts = -((begin - end) // step)
+    if not abs(parts) < DEFAULT_LIMITS.elements:
+        raise ShapeError(f"a range from {begin} to {end} by {step} has {parts} elements")
+    count = max(0, int(parts))
     steps = np.arange(count).astype(start.dtype)
     return np.asarray(start + steps * delta).astype(start.dtype)
 

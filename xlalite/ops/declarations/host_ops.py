@@ -39,11 +39,11 @@ def _call(context: HostContext, op: Operation, inputs: tuple[HostValue, ...]) ->
     found: list[HostValue] = []
     for number, (value, dtype) in enumerate(zip(given, types, strict=True)):
         array = _text_array(value) if dtype is string else np.array(value)
-        if dtype is not string and array.dtype != dtype.numpy_dtype:
+        if dtype is not string and array.dtype.newbyteorder("=") != dtype.numpy_dtype:
             raise InvalidArgumentError(
                 None, op, f"value {number} of the function has element type {array.dtype}, expected {dtype.name}"
             )
-        found.append(array)
+        found.append(array.astype(dtype.numpy_dtype, copy=False))
     return found
 
 

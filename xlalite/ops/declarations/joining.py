@@ -164,6 +164,8 @@ declare_outputs("Unpack", ("value",), _unpack_infer, _unpack_lower, _unpack_grad
 def _split_infer(op: Operation) -> Sequence[OutputType]:
     axis, x = op.inputs
     num, position = op.get_attr("num_split"), constant_value(axis)
+    if num < 1:
+        raise ShapeError(f"num_split must be positive, found {num}")
     if x.shape.dims is None or position is None:
         return [(x.dtype, unknown_shape(x.shape.rank))] * num
     along = normalize_axis(int(position), len(x.shape.dims), "split_dim")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -256,7 +257,7 @@ def _filled(shape: Any, number: int, dtype: Any, name: str) -> Tensor:
         dims = tuple(int(size) for size in sizes.op.get_attr("value"))
         if min(dims, default=0) < 0:
             raise ShapeError(f"{name}: a size must not be negative, found {list(dims)}")
-        if np.prod(dims, dtype=np.int64) <= _MAX_CONSTANT_ELEMENTS:
+        if math.prod(dims) <= _MAX_CONSTANT_ELEMENTS:
             return constant(np.full(dims, number, wanted.numpy_dtype), name=name)
     return node("Fill", [sizes, constant(bool(number) if wanted.is_bool else number, wanted)], None, name)
 

@@ -51,19 +51,24 @@ def clip(
 
 @records(np.nan_to_num)
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    found = traced_array(x)
+    given = traced_array(x)
+    found = _only_numbers(given, nan, posinf, neginf)
+    if copy:
+        return found
+    given[...] = found
+    return given
+
+
+def _only_numbers(found: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     if found.dtype.kind == "c":
-        parts = [nan_to_num(part, True, nan, posinf, neginf) for part in (found.real, found.imag)]
-        return parts[0] + 1j * parts[1]
+        real, imaginary = (_only_numbers(part, nan, posinf, neginf) for part in (found.real, found.imag))
+        return real + 1j * imaginary
     if found.dtype.kind != "f":
         return found.copy()
     info = np.finfo(found.dtype)
     found = np.where(np.isnan(found), found.dtype.type(nan), found)
     found = np.where(np.isposinf(found), found.dtype.type(info.max if posinf is None else posinf), found)
-    found = np.where(np.isneginf(found), found.dtype.type(info.min if neginf is None else neginf), found)
-    if not copy:
-        traced_array(x)[...] = found
-    return found
+    return np.where(np.isneginf(found), found.dtype.type(info.min if neginf is None else neginf), found)
 
 
 @records(np.real)

@@ -38,6 +38,9 @@ def plan_fft(request: KernelRequest, shape: KernelShape) -> FftKernel | Declined
         return Declined("fft_length is not that of the operand")
     if request.in_place:
         return Declined("the result lies in the memory of the operand")
+    too_long = Declined(f"lines of {max(lengths)} elements need more scratch memory than {_MOST_SCRATCH_BYTES} bytes")
+    if max(lengths) > _MOST_SCRATCH_BYTES:  # not even planned, as that takes time, too
+        return too_long
     component = signal.dtype.component if signal.dtype.is_complex else signal.dtype
     scalar = representation(component).register
     lanes = Lanes(component, scalar, request.target.lanes(scalar.bits))
@@ -54,7 +57,7 @@ def plan_fft(request: KernelRequest, shape: KernelShape) -> FftKernel | Declined
         lanes = replace(lanes, count=max(2, 1 << (rows - 1).bit_length()))
     kernel = FftKernel(request, batch, Dimensions(lanes, kind, lengths, across, along))
     if kernel.scratch_bytes > _MOST_SCRATCH_BYTES:
-        return Declined(f"lines of {max(lengths)} elements need more scratch memory than {_MOST_SCRATCH_BYTES} bytes")
+        return too_long
     return kernel
 
 

@@ -129,6 +129,15 @@ def test_special_numbers(compile_text: Any, rng: np.random.Generator, length: in
     assert not np.isfinite(one).all()
 
 
+def test_one_frequency_of_no_signal(check: Any) -> None:
+    text = "ENTRY e { x = c64[3,1] parameter(0)\n ROOT r = f32[3,0] fft(x), fft_type=IRFFT, fft_length={0} }"
+    check(text, np.ones((3, 1), np.complex64))
+
+
+def test_lines_beyond_all_memory_are_not_planned(compile_text: Any, kernels: Any) -> None:
+    assert kernels(compile_text(fft_text("c64", (1 << 57,), "FFT"))) == ["evaluated"]
+
+
 @pytest.mark.parametrize("length", [*range(11, 200, 2), 463, 1021])
 def test_a_convolution_takes_the_cheapest_of_all_lengths_with_small_factors(length):
     plan = plan_line(length)

@@ -220,6 +220,9 @@ def test_ragged_dot_errors() -> None:
         OPS["ragged-dot"].infer_shape(shapes, RaggedDotAttrs((), (1,), (), (1,), (), (0,), (0,)))
     with pytest.raises(ShapeError, match="a ragged free dimension needs 1 rhs_group_dims"):
         OPS["ragged-dot"].infer_shape(shapes, RaggedDotAttrs((), (1,), (), (1,), (), (0,), ()))
+    square = [shapes[0], Shape.array(F32, (2, 5, 5)), shapes[2]]
+    with pytest.raises(ShapeError, match=r"rhs dims .*0, 0"):
+        OPS["ragged-dot"].infer_shape(square, RaggedDotAttrs((), (1,), (), (0,), (), (0,), (0,)))
 
 
 def test_scaled_dot_multiplies_blocks_by_their_scales(rng: np.random.Generator) -> None:

@@ -56,13 +56,21 @@ def test_empty_fft() -> None:
     assert np.asarray(found).shape == (2, 0)
 
 
+@pytest.mark.parametrize("frequencies", [0, 1])
+def test_no_signal_has_no_frequency_or_one(frequencies: int) -> None:
+    found = apply("fft", FftAttrs(FftType.IRFFT, (0,)), np.ones((2, frequencies), np.complex64))
+    assert np.asarray(found).shape == (2, 0)
+
+
 @pytest.mark.parametrize(
     ("kind", "operand", "lengths", "message"),
     [
         (FftType.FFT, Shape.array(F32, (8,)), (8,), "FFT takes c64 or c128, found f32"),
         (FftType.RFFT, Shape.array(DType.C64, (8,)), (8,), "RFFT takes f32 or f64, found c64"),
         (FftType.IRFFT, Shape.array(DType.C64, (8,)), (8,), r"needs last dimensions \[5\], found \[8\]"),
+        (FftType.IRFFT, Shape.array(DType.C64, (2,)), (0,), r"needs last dimensions \[0\], found \[2\]"),
         (FftType.FFT, Shape.array(DType.C64, (8,)), (2, 4), "2 transformed dimensions for an operand of rank 1"),
+        (FftType.FFT, Shape.array(DType.C64, (8,)), (-2,), r"fft_length must not be negative, found \[-2\]"),
         (FftType.FFT, Shape.array(DType.C64, (8,)), (), "1 to 3 entries, found 0"),
     ],
 )
