@@ -131,11 +131,16 @@ def reduce_of_transpose(instruction: HloInstruction) -> RuleResult:
 
 
 def reduce_of_reshape(instruction: HloInstruction) -> RuleResult:
-    """reduce(reshape(A)) = reshape(reduce(A)) when the reshape does not mix reduced and kept dimensions."""
+    """reduce(reshape(A)) = reshape(reduce(A)) when the reshape does not mix reduced and kept dimensions.
+
+    Minor dimensions with one element that it drops stay dropped: they would be columns, of which each fills a vector.
+    """
     inner = instruction.operand(0)
     if inner.opcode != "reshape" or _monoid(instruction) is None:
         return None
     source = inner.operand(0)
+    if source.shape.dims[-1:] == (1,) != inner.shape.dims[-1:]:
+        return None
     groups = dimension_groups(source.shape.dims, inner.shape.dims)
     if groups is None:
         return None

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xlalite.hlo.building.construct import broadcast, concatenate, dynamic_slice, pad, slice_of
+from xlalite.hlo.building.construct import broadcast, concatenate, dynamic_slice, pad, reshape, slice_of
 from xlalite.hlo.building.create import create
 from xlalite.hlo.ir.instruction import HloInstruction
 from xlalite.passes.rewriting.patterns import splat_integer, splat_literal, used_once
 from xlalite.passes.rewriting.rewrite import RewriteRule, RuleResult
+from xlalite.passes.simplify.dimensions import inverse, is_increasing
+
+_FEW_PARTS = 5
+"""So many are read out of an array as it lies; more are quicker if it is turned first.
+
+Products of 20,000 pairs of quaternions take 4.7 instead of 18 us. Of [100000,k] f32, columns that are each scaled by
+their sum take 19 instead of 24 us for k = 2, 128 instead of 135 for 5, and would take 229 instead of 193 for 7.
+"""
 
 Range = tuple[int, int, int]
 
@@ -79,6 +87,23 @@ def slice_of_pad(instruction: HloInstruction) -> RuleResult:
             return None
         ranges.append((start - low, limit - low, stride))
     return slice_of(operand, ranges)
+
+
+def slice_of_transpose(instruction: HloInstruction) -> RuleResult:
+    """slice(transpose(A)) = reshape(slice(A)), if all users take parts whose elements lie in A's order."""
+    inner = instruction.operand(0)
+    if inner.opcode != "transpose" or len(inner.users) > _FEW_PARTS or not all(map(_keeps_order, inner.users)):
+        return None
+    ranges = [instruction.attrs.slice[dimension] for dimension in inverse(inner.attrs.dimensions)]
+    return reshape(slice_of(inner.operand(0), ranges), instruction.shape.dims)
+
+
+def _keeps_order(user: HloInstruction) -> bool:
+    """Whether it is a part of a transposition that only moves dimensions with one element."""
+    order = user.operand(0).attrs.dimensions
+    return user.opcode == "slice" and is_increasing(
+        [d for d, size in zip(order, user.shape.dims, strict=True) if size > 1]
+    )
 
 
 def concatenate_of_one(instruction: HloInstruction) -> RuleResult:
@@ -312,6 +337,7 @@ RULES: tuple[RewriteRule, ...] = (
     RewriteRule("slice", slice_of_broadcast),
     RewriteRule("slice", slice_of_concatenate),
     RewriteRule("slice", slice_of_pad),
+    RewriteRule("slice", slice_of_transpose),
     RewriteRule("concatenate", concatenate_of_one),
     RewriteRule("concatenate", concatenate_of_empty),
     RewriteRule("concatenate", concatenate_of_concatenate),

@@ -187,13 +187,11 @@ def _relate_reshape(boundaries: Boundaries, instruction: HloInstruction) -> None
         boundaries.cut_all(operand)
         boundaries.cut_all(instruction)
         return
-    places = {_elements_after(operand, d): d for d in range(1, operand.shape.rank)}
-    seen: set[int] = set()
-    for dimension in range(1, instruction.shape.rank):
-        after = _elements_after(instruction, dimension)
-        if after in places and after not in seen:
-            seen.add(after)
-            boundaries.tie(operand, places[after], instruction, dimension)
+    places = {_elements_after(instruction, d): d for d in range(instruction.shape.rank - 1, 0, -1)}
+    for dimension in range(1, operand.shape.rank):
+        place = places.get(_elements_after(operand, dimension))
+        if place is not None:
+            boundaries.tie(operand, dimension, instruction, place)
 
 
 def _relate_bitcast_convert(boundaries: Boundaries, instruction: HloInstruction) -> None:

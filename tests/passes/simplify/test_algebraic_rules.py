@@ -473,6 +473,11 @@ CASES = (
         lambda v: v.cut(v.pad(v.x, v.num(1.0, F32), (1, 1, 0), (0, 2, 0)), (1, 3, 1), (1, 3, 1)),
         lambda v: v.cut(v.pad(v.x, v.num(1.0, F32), (1, 1, 0), (0, 2, 0)), (0, 3, 1), (1, 3, 1)),
     ),
+    Case(
+        "slice_of_transpose",
+        lambda v: v.cut(v.t(v.x, 1, 0), (1, 2, 1), (0, 2, 1)),
+        lambda v: v.cut(v.t(v.x, 1, 0), (1, 3, 1), (0, 2, 1)),
+    ),
     Case("concatenate_of_one", lambda v: v.cat(0, v.x), lambda v: v.cat(0, v.x, v.x)),
     Case("concatenate_of_empty", lambda v: v.cat(1, v.x, v.empty, v.y), lambda v: v.cat(1, v.x, v.y)),
     Case(
@@ -691,6 +696,11 @@ REORDERING = (
         "reduce_of_reshape",
         lambda v: v.red(v.rs(v.x, 6), "add", 0.0, 0),
         lambda v: v.red(v.rs(v.x, 3, 2), "add", 0.0, 1),
+    ),
+    Case(
+        "reduce_of_reshape",
+        lambda v: v.red(v.rs(v.column, 1, 2, 1), "add", 0.0, 1),
+        lambda v: v.red(v.rs(v.column, 2), "add", 0.0, 0),
     ),
 )
 RELAXED = (

@@ -227,6 +227,13 @@ CASES = {
            ROOT r = f32[24] reshape(w)""",
         "f32[4,6]",
     ),
+    "a reshape hands on what is cut on either side of a one": (
+        """x = f32[4,3,5] parameter(0)
+           c = f32[4,1,5] slice(x), slice={[0:4], [1:2], [0:5]}
+           s = f32[4,5] reshape(c)
+           ROOT r = f32[4,5] negate(s)""",
+        "f32[4,3,5]",
+    ),
     "ones do not stand in the way": (
         """x = f32[1,3,1,4,1] parameter(0)
            s = f32[3,4] reshape(x)

@@ -119,6 +119,66 @@ def test_rows_of_more_columns_are_loops_if_there_are_many(
             assert "row" not in kernels(compile_text(text)), text
 
 
+def stacked_columns(batch: int, rows: int, columns: int) -> str:
+    """Columns of a batch of matrices, each times the next one, side by side again."""
+    numbers = range(columns)
+    column = f"f32[{batch},1,{rows}]"
+    pieces = [
+        (
+            f"  c{at} = {column} slice(t), slice={{[0:{batch}], [{at}:{at + 1}], [0:{rows}]}}",
+            f"  m{at} = {column} multiply(c{at}, c{(at + 1) % columns})",
+            f"  r{at} = f32[{batch},{rows},1] reshape(m{at})",
+        )
+        for at in numbers
+    ]
+    return f"""HloModule m
+ENTRY e {{
+  x = f32[{batch},{rows},{columns}] parameter(0)
+  t = f32[{batch},{columns},{rows}] transpose(x), dimensions={{0,2,1}}
+{chr(10).join(line for step in zip(*pieces, strict=True) for line in step)}
+  ROOT s = f32[{batch},{rows},{columns}] concatenate({", ".join(f"r{at}" for at in numbers)}), dimensions={{2}}
+}}"""
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("columns", [2, 3, 4, 5])
+@pytest.mark.parametrize("batch", [1, 3])
+def test_columns_that_are_stacked_again(
+    check: Any, kernels: Any, compile_text: Any, rng: np.random.Generator, batch: int, columns: int, isa: str
+) -> None:
+    for rows in (8, 33, 64, 100):
+        text = stacked_columns(batch, rows, columns)
+        check(text, *arguments(rng, text), debug=DebugOptions(cpu_max_isa=isa))
+        assert "transpose" not in kernels(compile_text(text))
+
+
+@pytest.mark.parametrize("columns", [2, 3, 4])
+def test_columns_that_are_stacked_again_are_not_gathered(columns: int) -> None:
+    assert gathers(stacked_columns(3, 64, columns)) == 0
+
+
+def test_sums_of_a_column_are_those_of_a_row(compile_text: Any, kernels: Any) -> None:
+    """The column alone would be one of a matrix whose columns are summed side by side."""
+    text = """HloModule m
+f {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+ENTRY e {
+  x = f32[1000,3] parameter(0)
+  s = f32[1000,1] slice(x), slice={[0:1000], [1:2]}
+  q = f32[1000] reshape(s)
+  v = f32[1000] abs(q)
+  z = f32[] constant(0)
+  ROOT r = f32[] reduce(v, z), dimensions={0}, to_apply=f
+}"""
+    run = compile_text(text)
+    assert "column" not in kernels(run)
+    rows = np.arange(3000, dtype=np.float32).reshape(1000, 3) % 7 - 3
+    np.testing.assert_array_equal(run(rows), np.abs(rows[:, 1]).sum())
+
+
 @pytest.mark.parametrize(
     ("dims", "kind"),
     [
