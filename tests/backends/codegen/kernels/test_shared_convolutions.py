@@ -68,3 +68,8 @@ def test_other_types_and_what_follows_have_functions_of_their_own() -> None:
     assert not shared & shared_modules(grouped(2, 28, 32, "f64"))
     followed = grouped(2, 28, 32).replace("ROOT r", "c").replace("\n}", "\n  ROOT r = f32[2,28,28,256] tanh(c)\n}")
     assert not shared_modules(followed)
+
+
+def test_sums_are_rounded_in_a_loop() -> None:
+    (module,) = shared_modules(kernel_gradient(2, 28, 32, "bf16"))
+    assert module.count(" = fcmp uno ") == 1
