@@ -42,8 +42,8 @@ def test_the_kind_is_that_of_the_shape(compile_text: Any, kind: str) -> None:
 @pytest.mark.parametrize(
     ("program", "reason"),
     [
-        ("x = f32[3,50] parameter(0)\n ROOT r = f32[50,3] transpose(x), dimensions={1,0}",
-         "not transpose: a side of the tile has only 3 elements"),
+        ("x = u8[4,50] parameter(0)\n ROOT r = u8[50,4] transpose(x), dimensions={1,0}",
+         "not transpose: a side of the tile has only 4 elements"),
         ("x = f32[4,5,6] parameter(0)\n z = f32[] constant(0)\n"
          " ROOT r = f32[5] reduce(x, z), dimensions={0,2}, to_apply=add",
          "not column: the minor dimension is reduced"),
