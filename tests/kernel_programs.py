@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
+from xlalite.hlo.text import parse
+from xlalite.hlo.types.dtype import DType
+
 NUMBERS = ("f32", "f64", "bf16", "f16", "s8", "u16", "s32", "s64")
 USUAL_SIZES = (65, 3, 17)
 MANY_SIZES = (0, 1, 2, 3, 4, 5, 7, 8, 9, *(k * 16 + left for k in (1, 2, 3, 4, 6, 8, 12) for left in (-1, 0, 1)))
@@ -48,6 +53,16 @@ def sample(found: list[Any], isa: str, count: int) -> list[Any]:
     """About `count` of them, evenly spread, a third for narrower vectors and others for each width."""
     step = max(1, len(found) // max(1, count if isa == "AVX512" else count // 3))
     return found[{"SSE2": 1, "AVX2": 2}.get(isa, 0) % step :: step]
+
+
+def small_integers(rng: np.random.Generator, text: str) -> list[np.ndarray]:
+    """Arguments of a program, of which every sum and product of a few is exact."""
+    found = []
+    for parameter in parse(text).entry_computation.parameters:
+        dtype, dims = parameter.shape.dtype, parameter.shape.dims
+        numbers = rng.integers(0, 2 if dtype is DType.PRED else 4, dims)
+        found.append((numbers + 1j * rng.integers(0, 4, dims) if dtype.is_complex else numbers).astype(dtype.numpy))
+    return found
 
 
 def rows_of_few(dtype: str, rows: int, columns: int) -> str:

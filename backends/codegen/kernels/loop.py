@@ -49,7 +49,8 @@ def _loops_over(request: KernelRequest, dims: tuple[int, ...]) -> LoopKernel:
         beside = next((dimension for dimension in (0, vectors - 1) if dims[dimension] <= FEW), None)
         if beside is not None:
             return LoopKernel(request, dims, vectors, beside)
-    bits = max(leaf.dtype.bits for result in results_of(request.body) for _, leaf in result.shape.leaves())
+    leaves = (leaf for result in results_of(request.body) for _, leaf in result.shape.leaves())
+    bits = max((leaf.dtype.bits for leaf in leaves), default=8)
     lines = whole_lines(request.body, dims, request.target.lanes(bits))
     return LoopKernel(request, dims, vectors if lines is None else lines, takes_lines=lines is not None)
 

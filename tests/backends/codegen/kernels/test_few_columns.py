@@ -7,25 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernel_programs import MANY_ROWS, few_columns, narrow_rows, rows_of_few, sample
+from kernel_programs import MANY_ROWS, few_columns, narrow_rows, rows_of_few, sample, small_integers
 
 from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.hlo.text import parse
-from xlalite.hlo.types.dtype import DType
 from xlalite.passes.core.debug_options import DebugOptions
 
 ISAS = ("AVX512", "AVX2", "SSE2")
 DTYPES = ("pred", "u8", "u16", "bf16", "f32", "s32", "f64", "c64", "c128")
 ROWS = (8, 9, 16, 17, 33, 65, 100, 193)
-
-
-def arguments(rng: np.random.Generator, text: str) -> list[np.ndarray]:
-    found = []
-    for parameter in parse(text).entry_computation.parameters:
-        dtype, dims = parameter.shape.dtype, parameter.shape.dims
-        numbers = rng.integers(0, 2 if dtype is DType.PRED else 4, dims)
-        found.append((numbers + 1j * rng.integers(0, 4, dims) if dtype.is_complex else numbers).astype(dtype.numpy))
-    return found
 
 
 def programs(dtype: str, columns: int) -> list[str]:
@@ -42,7 +32,7 @@ EACH = [(dtype, columns) for dtype in DTYPES for columns in COLUMNS if columns <
 @pytest.mark.parametrize(("dtype", "columns"), EACH)
 def test_some_programs(check: Any, rng: np.random.Generator, dtype: str, columns: int, isa: str) -> None:
     for text in sample(programs(dtype, columns), isa, 8):
-        check(text, *arguments(rng, text), debug=DebugOptions(cpu_max_isa=isa))
+        check(text, *small_integers(rng, text), debug=DebugOptions(cpu_max_isa=isa))
 
 
 @pytest.mark.slow
@@ -50,7 +40,7 @@ def test_some_programs(check: Any, rng: np.random.Generator, dtype: str, columns
 @pytest.mark.parametrize(("dtype", "columns"), EACH)
 def test_all_programs(check: Any, rng: np.random.Generator, dtype: str, columns: int, isa: str) -> None:
     for text in programs(dtype, columns):
-        check(text, *arguments(rng, text), debug=DebugOptions(cpu_max_isa=isa))
+        check(text, *small_integers(rng, text), debug=DebugOptions(cpu_max_isa=isa))
 
 
 @pytest.mark.parametrize("isa", ISAS)
@@ -61,7 +51,7 @@ def test_planes_of_large_pictures(
 ) -> None:
     """What does not fit into the second cache is read once, by a kernel that computes what it moves."""
     text = next(text for text in few_columns(dtype, 700_001, columns) if "add(p0, p0)" in text)
-    executable = check(text, *arguments(rng, text), debug=DebugOptions(cpu_max_isa=isa))
+    executable = check(text, *small_integers(rng, text), debug=DebugOptions(cpu_max_isa=isa))
     assert kernels(executable) == ["loop"]
 
 
@@ -87,7 +77,7 @@ def test_nothing_is_gathered(dtype: str, columns: int) -> None:
 def test_rows_that_lie_anywhere(check: Any, rng: np.random.Generator, dtype: str, columns: int, isa: str) -> None:
     for rows in (9, 33, 193):
         text = rows_of_few(dtype, rows, columns)
-        check(text, *arguments(rng, text), debug=DebugOptions(cpu_max_isa=isa))
+        check(text, *small_integers(rng, text), debug=DebugOptions(cpu_max_isa=isa))
 
 
 def test_sums_keep_the_order_of_lanes(compile_text: Any) -> None:
@@ -148,7 +138,7 @@ def test_columns_that_are_stacked_again(
 ) -> None:
     for rows in (8, 33, 64, 100):
         text = stacked_columns(batch, rows, columns)
-        check(text, *arguments(rng, text), debug=DebugOptions(cpu_max_isa=isa))
+        check(text, *small_integers(rng, text), debug=DebugOptions(cpu_max_isa=isa))
         assert "transpose" not in kernels(compile_text(text))
 
 
@@ -265,5 +255,5 @@ ENTRY e {{
   s = f32[100,{columns}] slice(x), slice={{[0:100], [1:{1 + columns}]}}
   ROOT r = f32[100,{columns}] negate(s)
 }}"""
-    check(text, *arguments(rng, text))
+    check(text, *small_integers(rng, text))
     assert (gathers(text) > 0) is has_gather

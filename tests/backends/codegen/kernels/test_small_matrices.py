@@ -7,26 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernel_programs import sample, small_matrices
+from kernel_programs import sample, small_integers, small_matrices
 
 from xlalite.backends.base import CompileOptions, get_backend
 from xlalite.hlo.text import parse
-from xlalite.hlo.types.dtype import DType
 from xlalite.passes.core.debug_options import DebugOptions
 
 ISAS = ("AVX512", "AVX2", "SSE2")
 DTYPES = ("pred", "u8", "u16", "f16", "bf16", "f32", "s32", "f64", "c64", "c128")
 SIZES = [(rows, columns) for rows in range(1, 6) for columns in range(1, 6)] + [(2, 8), (8, 2), (3, 7)]
 COUNTS = (8, 9, 16, 33, 100)
-
-
-def arguments(rng: np.random.Generator, text: str) -> list[np.ndarray]:
-    found = []
-    for parameter in parse(text).entry_computation.parameters:
-        dtype, dims = parameter.shape.dtype, parameter.shape.dims
-        numbers = rng.integers(0, 2 if dtype is DType.PRED else 4, dims)
-        found.append((numbers + 1j * rng.integers(0, 4, dims) if dtype.is_complex else numbers).astype(dtype.numpy))
-    return found
 
 
 def programs(dtype: str) -> list[str]:
@@ -38,7 +28,7 @@ def programs(dtype: str) -> list[str]:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_some_programs(check: Any, rng: np.random.Generator, dtype: str, isa: str) -> None:
     for text in sample(programs(dtype), isa, 24):
-        check(text, *arguments(rng, text), debug=DebugOptions(cpu_max_isa=isa))
+        check(text, *small_integers(rng, text), debug=DebugOptions(cpu_max_isa=isa))
 
 
 @pytest.mark.slow
@@ -46,7 +36,7 @@ def test_some_programs(check: Any, rng: np.random.Generator, dtype: str, isa: st
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_all_programs(check: Any, rng: np.random.Generator, dtype: str, isa: str) -> None:
     for text in programs(dtype):
-        check(text, *arguments(rng, text), debug=DebugOptions(cpu_max_isa=isa))
+        check(text, *small_integers(rng, text), debug=DebugOptions(cpu_max_isa=isa))
 
 
 @pytest.mark.parametrize("dtype", ["bf16", "f32", "s32", "f64"])
