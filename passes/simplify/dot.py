@@ -34,7 +34,8 @@ _FEW = 4
 _MANY = 8
 """So many pairs of small matrices fill vectors: products of 20,000 of [2,2] take 4 us instead of 28 (220 if turned).
 
-Of one pair, what is summed over all rows of a result would be computed three or four at a time.
+Of one pair, what is summed over all rows of a result would be computed three or four at a time: how far 2,000 points
+are from others that are turned takes 5.9 us, and would take 8.4.
 """
 
 _MOVEMENT = frozenset({"broadcast", "reshape", "slice", "transpose"})

@@ -263,8 +263,8 @@ class IndexMath:
             return position.bounds
         if isinstance(position, Lanes) or not isinstance(position.base, int):
             return None
-        places = self._places(position)
-        return position.base + min(places), position.base + max(places)
+        ends = position.places if isinstance(position, Pattern) else (0, position.step * (self.lanes - 1))
+        return position.base + min(ends), position.base + max(ends)
 
     def add(self, a: Position, b: Position) -> Position:
         """Sum."""

@@ -51,7 +51,7 @@ def _loops_over(request: KernelRequest, dims: tuple[int, ...]) -> LoopKernel:
             return LoopKernel(request, dims, vectors, beside)
     leaves = (leaf for result in results_of(request.body) for _, leaf in result.shape.leaves())
     bits = max((leaf.dtype.bits for leaf in leaves), default=8)
-    lines = whole_lines(request.body, dims, request.target.lanes(bits))
+    lines = whole_lines(request.body, dims, request.target.lanes(bits)) if vectors == len(dims) - 1 else None
     return LoopKernel(request, dims, vectors if lines is None else lines, takes_lines=lines is not None)
 
 

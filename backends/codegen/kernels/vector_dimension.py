@@ -72,12 +72,13 @@ def vector_dimension(body: HloComputation, dims: tuple[int, ...]) -> int:
 def whole_lines(body: HloComputation, dims: tuple[int, ...], lanes: int) -> int | None:
     """Behind which dimension of a loop lie lines that vectors of so many lanes take whole; None if they do not.
 
-    Vectors along the last dimension alone would be all but empty. What a vector reads lies in two at most.
+    Asked where vectors would lie along the last dimension: its few elements leave them all but empty. What a vector
+    reads lies in two at most.
     """
     last = len(dims) - 1
     found = next((dimension for dimension in range(last, -1, -1) if dims[dimension] >= MANY), last)
     count = math.prod(dims[found + 1 :])
-    if found == last or not 0 < count <= MOST_COLUMNS or vector_dimension(body, dims) < last:
+    if found == last or not 0 < count <= MOST_COLUMNS:
         return None
     if not all(one.op.is_elementwise or one.opcode in _IN_LINES for one in body.instructions):
         return None
@@ -99,7 +100,10 @@ def has_few_columns(body: HloComputation, domain: Domain) -> bool:
 
 
 def _takes_few(body: HloComputation, dims: Sequence[int], dimension: int, count: int) -> bool:
-    """Whether vectors along a dimension read elements a few apart at most, and `count` of them take little code."""
+    """Whether vectors along a dimension read elements a few apart at most, and `count` of them take little code.
+
+    A line of a few is often computed of a small matrix with as many rows.
+    """
     steps = read_steps(results_of(body), dims, dimension)
     furthest = max(steps or (), default=0)
     if steps is None or furthest > max(count * count if count <= FEW else count, FEW):
