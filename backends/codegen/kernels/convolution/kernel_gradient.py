@@ -10,16 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
+from itertools import product
 from typing import ClassVar
 
-from xlalite.backends.codegen.arrays.index import ZERO, Affine, IndexMath, Position
+from xlalite.backends.codegen.arrays.index import ZERO, Affine, IndexMath, Position, row_major_strides
 from xlalite.backends.codegen.arrays.ir_array import lanes_below
 from xlalite.backends.codegen.arrays.types import Element, zero_element
 from xlalite.backends.codegen.elements.conversion import convert_element
 from xlalite.backends.codegen.elements.dot import accumulator_dtype, multiply_add
+from xlalite.backends.codegen.elements.elements import always
 from xlalite.backends.codegen.elements.region import Region
 from xlalite.backends.codegen.elements.registers import flatten, unflatten
-from xlalite.backends.codegen.kernels.convolution.results import VECTOR_BYTES, ConvolutionResults
 from xlalite.backends.codegen.kernels.kernel import Kernel, KernelRequest
 from xlalite.backends.codegen.kernels.kernel_entry import KernelEntry, open_kernel, shared_kernel
 from xlalite.backends.codegen.kernels.loop_nest import places_of
@@ -41,8 +42,8 @@ _SPREAD = 2
 _MANY_VECTORS = 8
 """Vectors of features that are enough tasks."""
 
-_KEPT_BYTES = 16 << 10
-"""Sums that stay in the nearest cache beside lines of images."""
+_KEPT_BYTES, _VECTOR_BYTES = 16 << 10, 64
+"""Sums that stay in the nearest cache beside lines of images, and the most that a vector takes."""
 
 _Sums = tuple[Element, ...]
 
@@ -105,7 +106,7 @@ class KernelGradient(Kernel):
     @property
     def is_whole(self) -> bool:
         """Whether a task has all pieces of a vector, so that lines of images come from memory once."""
-        size = math.prod(self.pieces) * self.sums * VECTOR_BYTES
+        size = math.prod(self.pieces) * self.sums * _VECTOR_BYTES
         return math.prod(self.vectors) >= _MANY_VECTORS and size <= _KEPT_BYTES
 
     @property
@@ -132,7 +133,7 @@ class KernelGradient(Kernel):
 
         def write(entry: KernelEntry) -> None:
             fb, numbers, pieces = entry.fb, entry.numbers, math.prod(self.pieces)
-            memory = fb.alloca(I8, (pieces if self.is_whole else 1) * self.sums * VECTOR_BYTES, align=VECTOR_BYTES)
+            memory = fb.alloca(I8, (pieces if self.is_whole else 1) * self.sums * _VECTOR_BYTES, align=_VECTOR_BYTES)
             with fb.loop(entry.begin, entry.end) as number:
                 vector = number if self.is_whole else fb.udiv(number, pieces)
                 piece = None if self.is_whole else fb.urem(number, pieces)
@@ -167,7 +168,6 @@ class _Task:
         lines = range(1 if kernel.across < 0 else dims[space[kernel.across]])
         self._neighbours = [(line, number) for line in lines for number in range(dims[space[kernel.along]])]
         self._mask = self._mask_of_outputs(part)
-        self._results = ConvolutionResults(entry, results_of(kernel.request.body), kernel.convolution, self._kept)
         self._inputs: Position = ZERO
         self._place: dict[int, Position] = {}
 
@@ -192,7 +192,7 @@ class _Task:
         kernel, fb = self._kernel, self._entry.fb
         zeros = (zero_element(self._kept, kernel.lanes),) * (len(self._neighbours) * kernel.together)
         with self._pieces() as memory:
-            self._results.store(memory, zeros)
+            self._store(memory, zeros)
         images = self._entry.numbers.value(self._rhs.shape.dims[self._labels.kernel_input_feature])
         with fb.loop(0, images, nonempty=True) as image, ExitStack() as loops:
             offsets: dict[int, Affine] = {}
@@ -202,7 +202,7 @@ class _Task:
                     offset = loops.enter_context(fb.loop(0, size, nonempty=True))
                     offsets[number] = Affine(offset, 0, (0, one.size - 1))
             with self._pieces() as memory:
-                self._results.store(memory, self._line(offsets, Affine(image), self._results.load(memory, zeros)))
+                self._store(memory, self._line(offsets, Affine(image), self._load(memory, zeros)))
         with self._pieces() as memory:
             self._finish(memory, zeros[0])
 
@@ -219,25 +219,57 @@ class _Task:
             yield (
                 self._memory
                 if self._only_piece is not None
-                else fb.gep(I8, self._memory, fb.mul(piece, kernel.sums * VECTOR_BYTES))
+                else fb.gep(I8, self._memory, fb.mul(piece, kernel.sums * _VECTOR_BYTES))
             )
 
+    def _load(self, memory: Value, like: _Sums) -> _Sums:
+        fb = self._entry.fb
+        kinds = enumerate(flatten(like))
+        places = [(fb.gep(I8, memory, number * _VECTOR_BYTES), one.type) for number, one in kinds]
+        return unflatten(tuple(fb.load(kind, place, _VECTOR_BYTES) for place, kind in places), like)
+
+    def _store(self, memory: Value, sums: _Sums) -> None:
+        fb = self._entry.fb
+        for number, one in enumerate(flatten(sums)):
+            fb.store(one, fb.gep(I8, memory, number * _VECTOR_BYTES), _VECTOR_BYTES)
+
     def _finish(self, memory: Value, like: Element) -> None:
-        """Results from the sums of a piece."""
-        kernel, labels, dims = self._kernel, self._labels, self._convolution.shape.dims
-        space = [labels.output_spatial[number] for number in (kernel.across, kernel.along)]
-        sizes = 1 if kernel.across < 0 else dims[space[0]], dims[space[1]], kernel.together
+        """Results from the sums of a piece.
 
-        def index_of(line: Affine, neighbour: Affine, feature: Affine) -> dict[int, Position]:
-            index: dict[int, Position] = {labels.output_spatial[k]: place for k, place in self._place.items()}
-            if kernel.across >= 0:
-                index[space[0]] = line
-            index[space[1]] = neighbour
-            index[labels.output_batch] = self._math.add(self._inputs, feature)
-            index[labels.output_feature] = self._math.add(self._first_output, Affine(0, 1))
-            return index
+        Sums that are stored as they are take a load and a store each, and are spelt out; what follows from others is
+        many instructions where they are rounded, and a loop has them once.
+        """
+        fb, kernel, dims = self._entry.fb, self._kernel, self._convolution.shape.dims
+        across, along = (dims[self._labels.output_spatial[number]] for number in (kernel.across, kernel.along))
+        sizes = 1 if kernel.across < 0 else across, along, kernel.together
+        if results_of(kernel.request.body) == (self._convolution,) and self._kept is self._convolution.shape.dtype:
+            known = [tuple(map(Affine, place)) for place in product(*map(range, sizes))]
+            for places, total in zip(known, self._load(memory, (like,) * len(known)), strict=True):
+                self._write(places, total)
+            return
+        numbers = IndexMath(fb, 1)
+        with ExitStack() as loops:
+            places = tuple(Affine(loops.enter_context(fb.loop(0, size, nonempty=True))) for size in sizes)
+            number = numbers.vector(numbers.linear(places, row_major_strides(sizes)))
+            register = fb.mul(number, len(flatten([like])) * _VECTOR_BYTES)
+            self._write(places, *self._load(fb.gep(I8, memory, register), (like,)))
 
-        self._results.write_all(memory, like, sizes, index_of, self._mask, self._math)
+    def _write(self, places: tuple[Affine, ...], total: Element) -> None:
+        """The results that follow from the sum of a line, a neighbour in it and a feature."""
+        entry, kernel, labels, shape = self._entry, self._kernel, self._labels, self._convolution.shape
+        line, neighbour, feature = places
+        index: dict[int, Position] = {labels.output_spatial[k]: place for k, place in self._place.items()}
+        if kernel.across >= 0:
+            index[labels.output_spatial[kernel.across]] = line
+        index[labels.output_spatial[kernel.along]] = neighbour
+        index[labels.output_batch] = self._math.add(self._inputs, feature)
+        index[labels.output_feature] = self._math.add(self._first_output, Affine(0, 1))
+        place = tuple(index[dim] for dim in range(shape.rank))
+        total = convert_element(entry.fb, total, self._kept, shape.dtype)
+        emitter = entry.emitter(kernel.lanes, self._mask, {self._convolution: always(total)})
+        elements = [emitter.element(result, place) for result in results_of(kernel.request.body)]
+        for view, element in zip(entry.outputs, elements, strict=True):
+            view.write(emitter.math, place, element, self._mask)
 
     def _line(self, offsets: Mapping[int, Affine], image: Affine, sums: _Sums) -> _Sums:
         """The sums with the products of a line of an image, some neighbours at a time."""
